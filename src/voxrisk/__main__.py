@@ -1,0 +1,5 @@
+"""``python -m voxrisk`` is the ``voxrisk`` command."""
+
+from voxrisk.cli import main
+
+main()

@@ -1,0 +1,37 @@
+"""The ``voxrisk`` command. Each command lives in its own file and imports its heavy parts late."""
+
+import sys
+
+import typer
+
+from voxrisk.types import InputError, MissingExtraError
+
+app = typer.Typer(
+    name="voxrisk",
+    help="How well can a speaker still be recognised after anonymization?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+
+
+@app.callback(invoke_without_command=True)
+def _root(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
+    if version:
+        from voxrisk import __version__
+
+        print(__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command; bad input ends with exit code 2 and one clear message."""
+    try:
+        app()
+    except (InputError, MissingExtraError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("interrupted; what is finished is kept", file=sys.stderr)
+        sys.exit(130)

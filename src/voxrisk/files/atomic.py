@@ -1,0 +1,56 @@
+"""Whole files or none: what is written appears under its name only when it is complete."""
+
+import contextlib
+import errno
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from voxrisk.types import InputError
+
+
+@contextlib.contextmanager
+def atomic(path: Path | str) -> Iterator[Path]:
+    """Give a temporary path in the same folder; it takes the name ``path`` when the block succeeds.
+
+    A kill leaves at most a hidden ``.part`` file, an error leaves nothing, and two processes that
+    write the same file cannot mix their bytes.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.stem}.{uuid.uuid4().hex}.part{path.suffix}")
+    try:
+        yield part
+        with part.open("rb+") as stream:
+            os.fsync(stream.fileno())
+        part.replace(path)
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise InputError(
+                f"{path}: the disk is full; make room and run the same command again"
+            ) from error
+        raise
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_text(path: Path | str, text: str) -> None:
+    """Write a whole UTF-8 text file at once."""
+    with atomic(path) as part:
+        part.write_text(text, encoding="utf-8", newline="\n")
+
+
+def output_folder(path: Path | str, *, force: bool = False) -> Path:
+    """Make ``path``, refusing to write into a folder that already holds something.
+
+    Raises:
+        InputError: If the folder is not empty and ``force`` is false, or a file is in the way.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path} is a file; -o needs a folder")
+    if path.is_dir() and any(path.iterdir()) and not force:
+        raise InputError(f"{path} is not empty; choose another folder or add --force")
+    path.mkdir(parents=True, exist_ok=True)
+    return path

@@ -1,0 +1,22 @@
+"""What every test may ask for: the shared data (or a reason to skip)."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(os.environ.get("VOXRISK_SHARED", Path(__file__).parents[2] / "shared"))
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of shared data: real speech, real scores, published figures."""
+    if not (SHARED / "data").is_dir():
+        pytest.skip(f"no shared data at {SHARED}; set VOXRISK_SHARED to the folder that holds data/")
+    return SHARED / "data"
+
+
+@pytest.fixture(scope="session")
+def golden(shared: Path) -> Path:
+    """Outputs of real systems with published figures."""
+    return shared / "golden"
