@@ -12,7 +12,9 @@ SHARED = Path(os.environ.get("VOXRISK_SHARED", Path(__file__).parents[2] / "shar
 def shared() -> Path:
     """The folder of shared data: real speech, real scores, published figures."""
     if not (SHARED / "data").is_dir():
-        pytest.skip(f"no shared data at {SHARED}; set VOXRISK_SHARED to the folder that holds data/")
+        pytest.skip(
+            f"no shared data at {SHARED}; set VOXRISK_SHARED to the folder that holds data/"
+        )
     return SHARED / "data"
 
 

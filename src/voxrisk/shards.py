@@ -1,0 +1,58 @@
+"""Run one pure function over many items, in order, on all cores: the engine behind every stage.
+
+A stage is a plain function of one picklable item (an utterance, a list of utterances, a path); what
+it makes goes to files. A cluster engine can stand behind the same call.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def run(
+    stage: Callable[[Item], Result],
+    items: Sequence[Item],
+    *,
+    workers: int | None = None,
+    label: str = "",
+) -> Iterator[Result]:
+    """Yield ``stage(item)`` for every item, in the order of ``items``, from ``workers`` processes.
+
+    The results do not depend on ``workers``. An error in a stage reaches the caller as it is.
+    Progress goes to stderr, only on a terminal and only with a ``label``.
+    """
+    workers = min(workers or cores(), max(len(items), 1))
+    started = time.monotonic()
+    if workers == 1:
+        results: Iterator[Result] = map(stage, items)
+        yield from _progress(results, len(items), label, started)
+        return
+    # Workers start fresh: a forked copy of a process with running threads can lock up.
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield from _progress(pool.map(stage, items), len(items), label, started)
+
+
+def _progress(
+    results: Iterator[Result], total: int, label: str, started: float
+) -> Iterator[Result]:
+    show = bool(label) and sys.stderr.isatty()
+    for done, result in enumerate(results, start=1):
+        yield result
+        if show:
+            left = (time.monotonic() - started) / done * (total - done)
+            end = "\n" if done == total else ""
+            print(f"\r{label}: {done}/{total}, {left:4.0f} s left ", end=end, file=sys.stderr)
