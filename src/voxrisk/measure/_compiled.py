@@ -1,7 +1,7 @@
 """One decorator for the loops that must run at the speed of C."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numba
 
@@ -10,5 +10,4 @@ F = TypeVar("F", bound=Callable[..., object])
 
 def compiled(function: F) -> F:
     """Compile with numba, once for each machine, releasing the GIL so that threads can share it."""
-    result: F = numba.njit(cache=True, nogil=True)(function)
-    return result
+    return cast(F, numba.njit(cache=True, nogil=True)(function))
