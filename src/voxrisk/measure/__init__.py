@@ -23,6 +23,7 @@ from voxrisk.measure.ranking import (
     ranks,
 )
 from voxrisk.measure.resampling import (
+    basic_interval,
     bootstrap,
     exact_interval,
     percentile_interval,
@@ -48,6 +49,7 @@ __all__ = [
     "Roc",
     "Similarity",
     "Trials",
+    "basic_interval",
     "bootstrap",
     "cllr",
     "de_identification",

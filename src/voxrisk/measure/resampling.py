@@ -6,7 +6,6 @@ nontarget trial of speakers i and j gets w_i·w_j. The scores are sorted once; a
 the counts of :class:`~voxrisk.measure.roc.Roc` anew, exactly as if the trials had been copied.
 """
 
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -59,7 +58,24 @@ def percentile_interval(draws: Floats, *, confidence: float = 0.95) -> Interval:
     """The middle ``confidence`` of the resampled figures ``(resamples,)``."""
     tail = (1.0 - confidence) / 2.0
     low, high = np.quantile(draws, [tail, 1.0 - tail])
-    return Interval(float(low), float(high), confidence, "speaker bootstrap")
+    return Interval(float(low), float(high), confidence, "speaker bootstrap, percentile")
+
+
+def basic_interval(
+    draws: Floats,
+    value: float,
+    *,
+    confidence: float = 0.95,
+    bounds: tuple[float, float] = (-np.inf, np.inf),
+) -> Interval:
+    """The percentile interval mirrored at the ``value`` it was drawn around, within ``bounds``.
+
+    Figures that are optimised on the data (PAV, a best threshold) look too good on a sample, and on
+    a resample of it once more. Mirroring takes the second step back for the first.
+    """
+    plain = percentile_interval(draws, confidence=confidence)
+    low, high = np.clip([2.0 * value - plain.high, 2.0 * value - plain.low], *bounds)
+    return Interval(float(low), float(high), confidence, "speaker bootstrap, basic")
 
 
 def exact_interval(events: int, n: int, *, confidence: float = 0.95) -> Interval:
@@ -223,8 +239,3 @@ def bootstrap(scored: Trials, weights: NDArray[np.int32]) -> dict[str, Floats]:
         table = np.concatenate(list(parts))
     table = table[~np.isnan(table[:, 0])]
     return dict(zip(METRICS, table.T, strict=True))
-
-
-def intervals(draws: Mapping[str, Floats], *, confidence: float = 0.95) -> dict[str, Interval]:
-    """Percentile interval of every metric in ``draws``."""
-    return {name: percentile_interval(d, confidence=confidence) for name, d in draws.items()}

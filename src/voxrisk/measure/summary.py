@@ -12,6 +12,7 @@ from voxrisk.measure import eer, ranking, zebra
 from voxrisk.measure.calibration import cllr, min_cllr
 from voxrisk.measure.linkability import linkability
 from voxrisk.measure.resampling import (
+    basic_interval,
     bootstrap,
     exact_interval,
     percentile_interval,
@@ -42,6 +43,7 @@ class Definition:
         privacy: ``"higher"`` or ``"lower"``: which direction protects.
         source: Paper and equation.
         rate: Whether the value is a share of events, so that 0 or 1 asks for an exact bound.
+        bounds: Range of a figure that is optimised on the data; its interval is the basic one.
     """
 
     label: str
@@ -50,6 +52,7 @@ class Definition:
     privacy: str
     source: str
     rate: bool = False
+    bounds: tuple[float, float] | None = None
 
 
 _BOSARIS = "Brümmer & de Villiers, BOSARIS 2011"
@@ -63,13 +66,28 @@ DEFINITIONS = {
     ),
     "kaldi_eer": Definition("EER, Kaldi", 0.5, "rate", "higher", "Kaldi compute-eer", True),
     "vertex_eer": Definition("EER, nearest vertex", 0.5, "rate", "higher", "SpAnE", True),
-    "min_dcf_01": Definition("min DCF, p = 0.01", 1.0, "", "higher", "NIST SRE; Kaldi"),
-    "min_dcf_001": Definition("min DCF, p = 0.001", 1.0, "", "higher", "NIST SRE; Kaldi"),
+    "min_dcf_01": Definition(
+        "min DCF, p = 0.01", 1.0, "", "higher", "NIST SRE; Kaldi", bounds=(0.0, 1.0)
+    ),
+    "min_dcf_001": Definition(
+        "min DCF, p = 0.001", 1.0, "", "higher", "NIST SRE; Kaldi", bounds=(0.0, 1.0)
+    ),
     "cllr": Definition("Cllr of raw scores", 1.0, "bit", "higher", "Brümmer & du Preez 2006"),
-    "min_cllr": Definition("min Cllr", 1.0, "bit", "higher", "Brümmer & du Preez 2006"),
-    "d_ece": Definition("ZEBRA expected, D_ECE", 0.0, "bit", "lower", f"{_ZEBRA}, Eq. 6"),
+    "min_cllr": Definition(
+        "min Cllr", 1.0, "bit", "higher", "Brümmer & du Preez 2006", bounds=(0.0, 1.0)
+    ),
+    "d_ece": Definition(
+        "ZEBRA expected, D_ECE",
+        0.0,
+        "bit",
+        "lower",
+        f"{_ZEBRA}, Eq. 6",
+        bounds=(0.0, zebra.FULL_DISCLOSURE),
+    ),
     "log10_l": Definition("ZEBRA worst case, log10 l", 0.0, "log10", "lower", f"{_ZEBRA}, Eq. 8"),
-    "d_sys": Definition("Linkability D_sys", 0.0, "", "lower", "Gomez-Barrero et al. 2018"),
+    "d_sys": Definition(
+        "Linkability D_sys", 0.0, "", "lower", "Gomez-Barrero et al. 2018", bounds=(0.0, 1.0)
+    ),
     "mean_rank": Definition("Mean normalised rank", float("nan"), "rate", "higher", _SLICES),
     "median_rank": Definition("Median normalised rank", float("nan"), "rate", "higher", _SLICES),
     "precision_at_1": Definition(
@@ -259,4 +277,6 @@ def _interval(
     if definition.rate and value in (0.0, 1.0):
         n = int(sizes["speaker"])
         return exact_interval(round(value * n), n, confidence=confidence)
+    if definition.bounds:
+        return basic_interval(draws, value, confidence=confidence, bounds=definition.bounds)
     return percentile_interval(draws, confidence=confidence)
