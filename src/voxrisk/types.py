@@ -139,9 +139,9 @@ class Embeddings:
         power = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
         if (bad := np.flatnonzero(~np.isfinite(power) | (power == 0))).size:
             row = bad[0]
+            more = f", and {bad.size - 1} more are bad" if bad.size > 1 else ""
             what = "all zeros" if power[row] == 0 else "not finite"
             raise InputError(
                 f"{where} row {row}: the embedding of utterance {names[row]} (speaker "
-                f"{speakers[row]}) is {what}{f', and {bad.size - 1} more' if bad.size > 1 else ''}; "
-                "embed again or remove the utterance"
+                f"{speakers[row]}) is {what}{more}; embed again or remove the utterance"
             )

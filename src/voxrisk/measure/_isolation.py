@@ -17,9 +17,9 @@ _UNDECIDED = -2
 
 
 @compiled
-def _next(state: int) -> tuple[int, int]:
+def _next(state: np.uint64) -> tuple[np.uint64, np.uint64]:
     """SplitMix64: a small generator whose streams can be numbered."""
-    state = np.uint64(state) + np.uint64(0x9E3779B97F4A7C15)
+    state = state + np.uint64(0x9E3779B97F4A7C15)
     z = state
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -27,13 +27,13 @@ def _next(state: int) -> tuple[int, int]:
 
 
 @compiled
-def draw_order(n: int, own: int, size: int, stream: int) -> NDArray[np.int32]:
+def draw_order(n: int, own: int, size: int, stream: np.uint64) -> NDArray[np.int32]:
     """The own speaker first, then others in random order, ``size`` in all."""
     order = np.empty(n, dtype=np.int32)
     for i in range(n):
         order[i] = i
     order[0], order[own] = own, 0
-    state = np.uint64(stream)
+    state = stream
     for i in range(1, size):
         state, bits = _next(state)
         # 32 random bits times the number of choices, divided by 2^32.
@@ -51,7 +51,14 @@ def threshold_between(upper: float, lower: float) -> float:
 
 @compiled
 def from_list(
-    score: Floats, test_fold: Ints, count: Ints, who: Ints, n: int, whole: bool, rank: int, fold: int
+    score: Floats,
+    test_fold: Ints,
+    count: Ints,
+    who: Ints,
+    n: int,
+    whole: bool,
+    rank: int,
+    fold: int,
 ) -> int:
     """Who is isolated in one fold, from the ``n`` highest scores in falling order.
 
@@ -94,7 +101,7 @@ def from_list(
 
 @compiled
 def from_all(
-    scores: Floats,
+    scores: Scores,
     slack: float,
     predicate: Floats,
     vectors: Floats,

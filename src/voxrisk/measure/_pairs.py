@@ -11,6 +11,7 @@ are (``slack`` below zero).
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.measure import _kernels
 from voxrisk.measure._compiled import compiled
 
 Floats = NDArray[np.float64]
@@ -201,17 +202,41 @@ def places_of(
 
 
 @compiled
-def weigh(
-    places: Codes,
+def resample_curve(
+    weights: NDArray[np.int32],
+    own: Ints,
+    run: Ints,
     columns: Codes,
-    enroll_weight: Floats,
-    trial_weight: Floats,
-    out: Floats,
-) -> None:
-    """Add up the weight of nontargets at each place: that of the enrolled times that of the tested."""
-    for j in range(places.shape[0]):
-        w = trial_weight[j]
-        if w == 0.0:
+    places: Codes,
+    n_targets: int,
+    others: Ints,
+) -> Floats:
+    """EER, D_ECE and log10 l of the weighted trials, for each row of ``weights (r, enrolled)``.
+
+    A target trial has the weight of its speaker, a nontarget trial the product of the weights of
+    the enrolled and the tested. ``run`` says which target score each trial has; ``others`` how many
+    nontargets there are for each target, in each population size. Returns ``(r, 2 + sizes)``; NaN
+    where a class has no weight.
+    """
+    out = np.full((weights.shape[0], 2 + others.size), np.nan)
+    target = np.empty(n_targets)
+    nontarget = np.empty(2 * n_targets + 1)
+    for r in range(weights.shape[0]):
+        target[:] = 0.0
+        nontarget[:] = 0.0
+        for j in range(own.size):
+            w = float(weights[r, own[j]])
+            if w == 0.0:
+                continue
+            target[run[j]] += w
+            for c in range(columns.shape[1]):
+                nontarget[places[j, c]] += w * weights[r, columns[j, c]]
+        if target.sum() == 0.0 or nontarget.sum() == 0.0:
             continue
-        for c in range(places.shape[1]):
-            out[places[j, c]] += w * enroll_weight[columns[j, c]]
+        bt, bn, _ = _kernels.pav(target, nontarget[1::2], nontarget[0::2])
+        out[r, 0] = _kernels.rocch_eer(bt, bn)
+        out[r, 1] = _kernels.expected_disclosure(bt, bn, _kernels.block_llr(bt, bn))
+        for s in range(others.size):
+            llr = _kernels.laplace_llr(bt, bn * (others[s] * target.sum() / nontarget.sum()))
+            out[r, 2 + s] = np.abs(llr).max() / np.log(10.0)
+    return out

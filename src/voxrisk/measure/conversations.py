@@ -153,7 +153,7 @@ def speaker_means(
 
 
 def _shuffled(embeddings: Embeddings, seed: int, stream: int) -> tuple[Names, Ints, Ints]:
-    """Speakers, the speaker of each row, and the place of each row in its speaker's random order."""
+    """Speakers, the speaker of each row, and its place in the random order of that speaker."""
     speaker, group = np.unique(embeddings.speaker, return_inverse=True)
     by_name = np.argsort(embeddings.utterance, kind="stable")
     key = np.empty(group.size)

@@ -2,8 +2,8 @@
 
 One pass over all pairs of voices counts everything: how many others are at least as similar as the
 right speaker (Linkability), and how the scores of different speakers lie between those of the same
-speaker (the ROC, and with it EER, D_ECE and log10 l). Not to be confused with D_sys, the linkability
-of score distributions, in :mod:`voxrisk.measure.linkability`.
+speaker (the ROC, and with it EER, D_ECE and log10 l). Not to be confused with D_sys, which is in
+:mod:`voxrisk.measure.linkability`.
 
 Reference: Vauquier et al., "Legally validated evaluation framework for voice anonymization",
 Interspeech 2025, Eqs 3 and 4.
@@ -11,7 +11,7 @@ Interspeech 2025, Eqs 3 and 4.
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
 
@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from voxrisk.measure import _pairs
 from voxrisk.measure.conversations import Floats, Ints
 from voxrisk.measure.roc import Roc
-from voxrisk.measure.similarity import Pairs, Scores, n_threads, run
+from voxrisk.measure.scoring import Pairs, Scores, n_threads, run
 from voxrisk.types import InputError
 
 _BUCKETS = 1 << 17
 # Nontargets that the bootstrap weighs again and again. The target trials are hundreds of times
 # fewer, so the noise of this sample is far below the width of any interval.
-_RESAMPLED = 500_000
+_RESAMPLED = 200_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,26 +53,31 @@ class Ranking:
     columns: NDArray[np.int32]
     places: NDArray[np.int32]
 
-    def weighted_roc(self, enrolled: Floats, trial: Floats) -> Roc:
-        """The ROC when speakers count with weights ``enrolled (n,)`` and trials ``trial (t,)``.
+    def roc_among(self, size: int) -> Roc:
+        """The ROC to be expected when each trial meets ``size - 1`` of the others.
 
-        A nontarget trial has the product of both weights. The total is scaled to that of all pairs.
+        Only the number of nontargets changes, not how they lie: EER and D_ECE are the same for
+        every population size, and log10 l grows with it.
         """
-        target = np.zeros(self.roc.score.size)
-        np.add.at(target, np.searchsorted(self.roc.score, self.score), trial)
-        out = np.zeros(2 * target.size + 1)
-        _pairs.weigh(self.places, self.columns, enrolled, trial, out)
-        out *= (self.n_enrolled - 1) / max(self.columns.shape[1], 1)
-        seen = target > 0
-        return _without_empty(Roc(self.roc.score, target, out[1::2], out[0::2]), seen)
+        share = (size - 1) / (self.n_enrolled - 1)
+        return replace(self.roc, equal=self.roc.equal * share, gap=self.roc.gap * share)
 
+    def resample(
+        self, weights: NDArray[np.int32], sizes: Ints, *, threads: int | None = None
+    ) -> dict[str, Floats]:
+        """EER ``(r,)``, D_ECE ``(r,)`` and log10 l ``(r, sizes)`` for weights ``(r, enrolled)``."""
+        run_of = np.searchsorted(self.roc.score, self.score)
+        workers = n_threads(threads)
 
-def _without_empty(roc: Roc, seen: NDArray[np.bool_]) -> Roc:
-    """Drop scores that no target has any more; their nontargets fall into the gap."""
-    gap_of = np.concatenate(([0], np.cumsum(seen)))
-    gap = np.bincount(gap_of, roc.gap, minlength=int(seen.sum()) + 1)
-    gap += np.bincount(gap_of[1:][~seen], roc.equal[~seen], minlength=gap.size)
-    return Roc(roc.score[seen], roc.target[seen], roc.equal[seen], gap)
+        def work(rows: NDArray[np.int32]) -> Floats:
+            return _pairs.resample_curve(
+                rows, self.own, run_of, self.columns, self.places, self.roc.score.size, sizes - 1
+            )
+
+        with ThreadPoolExecutor(workers) as pool:
+            table = np.concatenate(list(pool.map(work, np.array_split(weights, 4 * workers))))
+        table = table[~np.isnan(table[:, 0])]
+        return {"rocch_eer": table[:, 0], "d_ece": table[:, 1], "log10_l": table[:, 2:]}
 
 
 def rank_trials(pairs: Pairs, own: Ints, *, seed: int = 0, threads: int | None = None) -> Ranking:
@@ -131,7 +136,8 @@ def _typical_slack(pairs: Pairs, own: Ints, mine: Floats) -> float:
         exact = _pairs.own_scores(pairs.right, pairs.left[rows], column)
         errors.append(scores[np.arange(len(scores)), column] - exact)
     typical = max(float(np.sqrt(np.mean(e**2))) for e in errors)
-    return min(max(10.0 * typical, 2.0 * pairs.slack / pairs.right.shape[1]), pairs.slack)
+    slack: float = min(max(10.0 * typical, 2.0 * pairs.slack / pairs.right.shape[1]), pairs.slack)
+    return slack
 
 
 def _other_columns(own: Ints, n: int, seed: int) -> NDArray[np.int32]:
@@ -146,7 +152,7 @@ def _other_columns(own: Ints, n: int, seed: int) -> NDArray[np.int32]:
     return (others + (others >= own[:, None])).astype(np.int32)
 
 
-def linkability(higher: Ints, n_enrolled: int, sizes: Sequence[int]) -> Floats:
+def linkage(higher: Ints, n_enrolled: int, sizes: Sequence[int]) -> Floats:
     """Chance that each trial is linked to its speaker among N' enrolled people (Eqs 3 and 4).
 
     The N' - 1 others are a random part of the n - 1 enrolled. If m of these score at least as high
@@ -162,7 +168,7 @@ def linkability(higher: Ints, n_enrolled: int, sizes: Sequence[int]) -> Floats:
     Returns:
         ``(trials, sizes)`` probabilities; their mean is the Linkability.
 
-    >>> linkability(np.array([0, 1, 3]), 4, [1, 2, 4]).round(3).tolist()
+    >>> linkage(np.array([0, 1, 3]), 4, [1, 2, 4]).round(3).tolist()
     [[1.0, 1.0, 1.0], [1.0, 0.667, 0.0], [1.0, 0.0, 0.0]]
     """
     m = np.arange(n_enrolled - 1.0)
@@ -177,10 +183,10 @@ def linkability(higher: Ints, n_enrolled: int, sizes: Sequence[int]) -> Floats:
     return out
 
 
-def linkability_by_draws(
+def linkage_by_draws(
     higher: Ints, n_enrolled: int, sizes: Sequence[int], *, draws: int = 5, seed: int = 0
 ) -> Floats:
-    """The paper's estimate of :func:`linkability`: ``draws`` random sets of N' - 1 others.
+    """The paper's estimate of :func:`linkage`: ``draws`` random sets of N' - 1 others.
 
     Returns:
         ``(trials, sizes)`` share of the draws in which the trial is linked.

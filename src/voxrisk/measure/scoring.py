@@ -5,6 +5,7 @@ be compared at the speed of a matrix product. Any callable ``f(enroll (n, d), tr
 returns ``(n, m)`` scores, higher for the same speaker, may stand in for them.
 """
 
+import itertools
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -38,7 +39,7 @@ class Cosine:
 
 
 cosine = Cosine()
-Similarity: TypeAlias = InnerProduct | Callable[[Floats, Floats], NDArray[np.floating]]
+Scorer: TypeAlias = InnerProduct | Callable[[Floats, Floats], NDArray[np.floating]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,16 +87,14 @@ class Pairs:
 _STUB: Floats = np.zeros((1, 1))
 
 
-def pairs(
-    rows: Floats, columns: Floats, *, enroll_rows: bool, similarity: Similarity = cosine
-) -> Pairs:
+def pairs(rows: Floats, columns: Floats, *, enroll_rows: bool, scorer: Scorer = cosine) -> Pairs:
     """Compare every row with every column; ``enroll_rows`` says which of the two is enrolled."""
-    if not isinstance(similarity, InnerProduct):
-        return _called(rows, columns, enroll_rows, similarity)
+    if not isinstance(scorer, InnerProduct):
+        return _called(rows, columns, enroll_rows, scorer)
     if enroll_rows:
-        left, right = similarity.maps(rows, columns)
+        left, right = scorer.maps(rows, columns)
     else:
-        right, left = similarity.maps(columns, rows)
+        right, left = scorer.maps(columns, rows)
     left32, right32 = left.astype(np.float32), right.astype(np.float32)
     # Rounding the vectors and summing d products in single precision: at most d + 2 roundings.
     slack = (left.shape[1] + 2) * 2.0**-24 * _longest(left) * _longest(right)
@@ -120,11 +119,11 @@ def _called(
         out = np.ascontiguousarray(out, dtype=np.float64)
         if out.shape != (len(left), len(columns)):
             raise InputError(
-                f"the similarity gave scores of shape {out.shape} for {len(left)} × "
+                f"the scorer gave scores of shape {out.shape} for {len(left)} × "
                 f"{len(columns)} pairs; it must return (enroll, trial)"
             )
         if not np.isfinite(out).all():
-            raise InputError("the similarity gave a score that is not finite")
+            raise InputError("the scorer gave a score that is not finite")
         return out
 
     return Pairs((len(rows), len(columns)), -1.0, _STUB, _STUB, scores)
@@ -147,7 +146,7 @@ def n_threads(threads: int | None) -> int:
 def share(n: int, parts: int) -> list[slice]:
     """Cut ``range(n)`` into at most ``parts`` slices of about the same length."""
     edges = np.linspace(0, n, min(parts, n) + 1).astype(int).tolist()
-    return [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [slice(a, b) for a, b in itertools.pairwise(edges)]
 
 
 def run(pool: ThreadPoolExecutor, work: Callable[[slice], None], n: int, parts: int) -> None:

@@ -20,7 +20,7 @@ from scipy.special import gammaln
 
 from voxrisk.measure import _isolation
 from voxrisk.measure.conversations import Conversations, Floats, Ints
-from voxrisk.measure.similarity import Scores, Similarity, cosine, n_threads, pairs, run
+from voxrisk.measure.scoring import Scorer, Scores, cosine, n_threads, pairs, run
 from voxrisk.types import InputError
 
 PAPER_CHANCE = math.exp(-1.0)
@@ -45,12 +45,12 @@ class Isolation:
     @property
     def rate(self) -> Floats:
         """``(predicates, s)`` how often each predicate isolates somebody."""
-        return (self.who >= 0).mean(axis=(1, 2))
+        return np.asarray((self.who >= 0).mean(axis=(1, 2)))
 
     @property
     def own_rate(self) -> Floats:
         """``(predicates, s)`` how often the isolated person is the one whose voice was known."""
-        return (self.who == self.own[:, None, None, None]).mean(axis=(1, 2))
+        return np.asarray((self.who == self.own[:, None, None, None]).mean(axis=(1, 2)))
 
     def times_isolated(self, n_speakers: int) -> Ints:
         """``(s, n_speakers)`` how often each test speaker was the one isolated."""
@@ -101,7 +101,7 @@ def singling_out(
     folds: int = 10,
     draws: int = 5,
     seed: int = 0,
-    similarity: Similarity = cosine,
+    scorer: Scorer = cosine,
     threads: int | None = None,
 ) -> Isolation:
     """Try to isolate somebody with each predicate, for every population size at once.
@@ -124,7 +124,7 @@ def singling_out(
         folds: How often the conversations change roles.
         draws: Random populations for each predicate.
         seed: Of the draws.
-        similarity: See :mod:`voxrisk.measure.similarity`.
+        scorer: How two voices are compared, see :mod:`voxrisk.measure.scoring`.
         threads: Default: all processors.
     """
     wanted = np.unique(np.asarray(sizes, dtype=np.int64))
@@ -144,7 +144,7 @@ def singling_out(
     streams = _streams(seed, len(predicates), draws)
     workers = n_threads(threads)
 
-    everyone = pairs(predicates, tested.vectors, enroll_rows=True, similarity=similarity)
+    everyone = pairs(predicates, tested.vectors, enroll_rows=True, scorer=scorer)
 
     def work(scores: Scores, start: int, part: slice) -> None:
         vectors = everyone.rows(slice(start, None))
@@ -162,16 +162,16 @@ def singling_out(
 
 
 def _chance(sizes: Ints, rank: Ints, calibration: float) -> Floats:
-    """Mean chance level over the predicates; speakers calibrate ``calibration`` times on average."""
+    """Mean chance level of the predicates; speakers calibrate so many times on average."""
     ranks, times = np.unique(rank, return_counts=True)
     table = [
         [isolation_chance(int(r), max(round(calibration * n), int(r) + 1), int(n)) for r in ranks]
         for n in sizes
     ]
-    return np.asarray(table) @ times / times.sum()
+    return np.asarray(np.asarray(table) @ times / times.sum())
 
 
 def _streams(seed: int, predicates: int, draws: int) -> NDArray[np.uint64]:
     """One random stream for each predicate and draw, whatever thread comes to it."""
     words = np.random.SeedSequence([seed, 0x51]).generate_state(predicates * draws, np.uint64)
-    return words.reshape(predicates, draws)
+    return words.astype(np.uint64).reshape(predicates, draws)
