@@ -13,7 +13,6 @@ folder of Kaldi or HDF5          ``xvector.scp`` or ``xvector.h5`` with utt2spk 
 ===============================  ==================================================================
 """
 
-import csv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from voxrisk.files.atomic import atomic
 from voxrisk.files.kaldi import read_speakers, read_vectors
+from voxrisk.files.tables import read_rows
 from voxrisk.types import Embeddings, InputError, require
 
 _TABLES = ("embeddings.npy", "embedding.npy", "xvectors.npy", "xvector.npy", "vectors.npy")
@@ -128,12 +128,7 @@ def _array(path: Path) -> NDArray[np.generic]:
 
 
 def _read_table(path: Path) -> tuple[list[str], list[str]]:
-    with path.open(encoding="utf-8-sig", newline="") as stream:
-        reader = csv.DictReader(stream)
-        missing = [k for k in ("utterance", "speaker") if k not in (reader.fieldnames or ())]
-        if missing:
-            raise InputError(f"{path} line 1: no column {', '.join(missing)}")
-        rows = [(row["utterance"] or "", row["speaker"] or "") for row in reader]
+    rows = [cells for _, cells in read_rows(path, {"utterance": ("utt",), "speaker": ("spk",)})]
     return [utterance for utterance, _ in rows], [speaker for _, speaker in rows]
 
 
@@ -218,5 +213,7 @@ def _embeddings(
 ) -> Embeddings:
     if vectors.dtype.kind not in "fiu":
         raise InputError(f"{source}: the embeddings are of type {vectors.dtype}, not numbers")
-    floats: NDArray[Any] = vectors.astype(np.float64 if vectors.dtype == np.float64 else np.float32, copy=False)
+    floats: NDArray[Any] = vectors.astype(
+        np.float64 if vectors.dtype == np.float64 else np.float32, copy=False
+    )
     return Embeddings(np.asarray(utterance, str), np.asarray(speaker, str), floats, source)
