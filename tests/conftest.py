@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from voxrisk.files.embeddings import read_embeddings
+from voxrisk.types import Embeddings
+
 SHARED = Path(os.environ.get("VOXRISK_SHARED", Path(__file__).parents[2] / "shared"))
 
 
@@ -22,3 +25,9 @@ def shared() -> Path:
 def golden(shared: Path) -> Path:
     """Outputs of real systems with published figures."""
     return shared / "golden"
+
+
+@pytest.fixture(scope="session")
+def golden_ecapa(golden: Path) -> Embeddings:
+    """192-d ECAPA embeddings of LibriSpeech test-clean: 40 speakers, 2,620 utterances."""
+    return read_embeddings(golden / "librispeech_testclean_ecapa")
