@@ -207,9 +207,11 @@ def test_broken_files_say_what_is_wrong_and_what_to_do(form, tmp_path) -> None:
 
 
 def test_missing_files_and_empty_folders_are_named(tmp_path) -> None:
-    with pytest.raises(InputError, match="nowhere.npz: no such file"):
+    with pytest.raises(InputError, match=r"nowhere.npz: no such file"):
         read_embeddings(tmp_path / "nowhere.npz")
-    with pytest.raises(InputError, match="no embeddings in this folder; looked for embeddings.npz"):
+    with pytest.raises(
+        InputError, match=r"no embeddings in this folder; looked for embeddings.npz"
+    ):
         read_embeddings(tmp_path)
 
 
@@ -226,7 +228,7 @@ def test_score_matrices_are_read_in_our_form_and_in_the_packages(tmp_path) -> No
         assert found.trial.tolist() == ["p", "q", "q"]
     assert read_score_matrix(npz(tmp_path)) is None
     np.savez(tmp_path / "z.npz", score=scores)
-    with pytest.raises(InputError, match="needs the speakers too; no array enroll, trial"):
+    with pytest.raises(InputError, match=r"needs the speakers too; no array enroll, trial"):
         read_score_matrix(tmp_path / "z.npz")
 
 

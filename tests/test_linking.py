@@ -42,7 +42,7 @@ def same(ranking: Ranking, higher: list[int], counts: dict[str, list[float]]) ->
 @settings(max_examples=150, deadline=None)
 @given(small, small, arrays(np.int64, 8, elements=st.integers(0, 7)))
 def test_counting_in_blocks_equals_comparing_every_pair(enroll, trial, own) -> None:
-    """All three routes (vectors, ready scores, a callable) agree with brute force, ties included."""
+    """Vectors, ready scores and a callable agree with brute force, ties included."""
     expected = brute(trial @ enroll.T, own)
     for route in (
         pairs(trial, enroll, enroll_rows=False),

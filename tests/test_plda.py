@@ -71,5 +71,5 @@ def test_plda_tells_real_voices_apart(golden_ecapa) -> None:
 
 def test_too_little_speech_to_learn_from_is_refused() -> None:
     e = Embeddings(np.array(["a", "b"]), np.array(["s", "t"]), np.eye(2), "two.npz")
-    with pytest.raises(InputError, match="two.npz: PLDA learns from several speakers"):
+    with pytest.raises(InputError, match=r"two.npz: PLDA learns from several speakers"):
         train_plda(e)

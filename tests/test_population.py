@@ -170,35 +170,35 @@ def test_bad_embeddings_name_the_culprit_and_the_way_out() -> None:
     doubled[9] = doubled[2]
     with pytest.raises(InputError, match=r"utterance s00-u2 is there twice \(rows 2 and 9\); keep"):
         changed(utterance=doubled)
-    with pytest.raises(InputError, match="5 utterance ids and 48 speakers for 48 embeddings"):
+    with pytest.raises(InputError, match=r"5 utterance ids and 48 speakers for 48 embeddings"):
         changed(utterance=e.utterance[:5])
     with pytest.raises(InputError, match=r"shape \(768,\).*must be a table"):
         changed(vectors=e.vectors.ravel())
     empty = e.speaker.copy()
     empty[3] = ""
-    with pytest.raises(InputError, match="row 3: the speaker is empty; name it"):
+    with pytest.raises(InputError, match=r"row 3: the speaker is empty; name it"):
         changed(speaker=empty)
 
 
 def test_sets_that_do_not_fit_name_the_culprit_and_the_way_out() -> None:
     a, b = voices(n=6, tag="a"), voices(n=7, tag="b", seed=1)
-    with pytest.raises(InputError, match="b.npz: speaker s06 is not in a.npz.*enrol them"):
+    with pytest.raises(InputError, match=r"b.npz: speaker s06 is not in a.npz.*enrol them"):
         roles(a, b)
     with pytest.raises(
         InputError, match=r"120 utterances \(s00-a0, .*both in a.npz.*keep it in one"
     ):
         roles(a, a)
     thin = Embeddings(b.utterance, b.speaker, b.vectors[:, :4], "thin.npz")
-    with pytest.raises(InputError, match="a.npz has 16 dimensions and thin.npz has 4"):
+    with pytest.raises(InputError, match=r"a.npz has 16 dimensions and thin.npz has 4"):
         roles(a, thin)
     once = np.flatnonzero((a.speaker != "s02") | (a.utterance == "s02-a40"))
     single = Embeddings(a.utterance[once], a.speaker[once], a.vectors[once], "a.npz")
-    with pytest.raises(InputError, match="a.npz: speaker s02 has one utterance.*min-utter"):
+    with pytest.raises(InputError, match=r"a.npz: speaker s02 has one utterance.*min-utter"):
         population(single, protocol=QUICK)
     left = population(single, protocol=Protocol(lengths=(1,), min_utterances=2, resamples=0))
     assert "s02" not in {r.speaker for r in left.speakers}
     alone = Embeddings(a.utterance[:20], a.speaker[:20], a.vectors[:20], "a.npz")
-    with pytest.raises(InputError, match="a.npz has 1 speaker; nobody"):
+    with pytest.raises(InputError, match=r"a.npz has 1 speaker; nobody"):
         roles(alone)
 
 
@@ -206,22 +206,22 @@ def test_impossible_requests_are_refused() -> None:
     e = voices()
     with pytest.raises(InputError, match=r"N = 31 is larger than the population.*30 speakers"):
         population(e, protocol=Protocol(lengths=(1,), sizes=(5, 31)))
-    with pytest.raises(InputError, match="no speaker has the 40 utterances that L = 40 needs"):
+    with pytest.raises(InputError, match=r"no speaker has the 40 utterances that L = 40 needs"):
         population(e, protocol=Protocol(lengths=(40,), sizes=(5,)))
-    with pytest.raises(InputError, match="estimator is 'guess'"):
+    with pytest.raises(InputError, match=r"estimator is 'guess'"):
         Protocol(estimator="guess")
-    with pytest.raises(InputError, match="N is 1"):
+    with pytest.raises(InputError, match=r"N is 1"):
         population(e, protocol=Protocol(lengths=(1,), sizes=(1,)))
-    with pytest.raises(InputError, match="at least 5 speakers"):
+    with pytest.raises(InputError, match=r"at least 5 speakers"):
         population(voices(n=4), protocol=Protocol(lengths=(1,)))
 
 
 def test_a_score_matrix_is_checked_as_embeddings_are() -> None:
     rng = np.random.default_rng(0)
     names, scores = np.array(list("abcdef")), rng.standard_normal((6, 6))
-    with pytest.raises(InputError, match="trial speaker z is not enrolled"):
+    with pytest.raises(InputError, match=r"trial speaker z is not enrolled"):
         population_of_scores(scores, names, np.array(list("abcdez")), protocol=QUICK)
-    with pytest.raises(InputError, match="speaker a is enrolled twice"):
+    with pytest.raises(InputError, match=r"speaker a is enrolled twice"):
         population_of_scores(scores, np.array(list("aacdef")), names, protocol=QUICK)
     bad = scores.copy()
     bad[2, 4] = np.inf

@@ -145,7 +145,7 @@ def test_equals_the_authors_package_on_the_whole_population(golden_ecapa) -> Non
 
 
 def test_agrees_with_the_authors_package_within_monte_carlo_error(golden_ecapa) -> None:
-    """N = 12 of 40 by random draws: paired difference over predicates below four standard errors."""
+    """N = 12 of 40, random draws: paired difference of predicates below four standard errors."""
     names, predicates, tested = noisy(golden_ecapa, 0.12)
     found = singling_out(predicates, np.arange(40), tested, [12], draws=40)
     theirs = np.zeros(40)
