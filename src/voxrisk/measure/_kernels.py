@@ -20,7 +20,7 @@ Array = NDArray[Any]
 def interleave(target: Array, nontarget: Array) -> tuple[Array, Array, Array, Array]:
     """Count how two sorted arrays interleave: runs of targets, ties, gaps of nontargets."""
     n, m = target.size, nontarget.size
-    room = min(n, m + 1)
+    room = min(n, 2 * m + 1)  # a nontarget parts two runs, or is a run of ties between them
     score = np.empty(room)
     count = np.empty(room)
     equal = np.empty(room)
