@@ -15,9 +15,6 @@ from voxrisk import measure
 from voxrisk.measure import _kernels
 from voxrisk.types import InputError
 
-settings.register_profile("voxrisk", deadline=None, max_examples=60, derandomize=True)
-settings.load_profile("voxrisk")
-
 few_values = st.integers(-4, 4).map(float)
 any_values = st.floats(-30, 30, allow_subnormal=False, width=32)
 values = st.one_of(st.just(few_values), st.just(any_values))

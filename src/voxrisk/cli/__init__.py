@@ -4,6 +4,7 @@ import sys
 
 import typer
 
+from voxrisk.cli.demo import demo
 from voxrisk.cli.measure import EXAMPLE, measure
 from voxrisk.types import InputError, MissingExtraError
 
@@ -29,6 +30,7 @@ def _root(
 
 
 app.command(epilog=EXAMPLE)(measure)
+app.command()(demo)
 
 
 def main() -> None:

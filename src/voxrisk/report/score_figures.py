@@ -172,10 +172,9 @@ def similarity_figure(
             axes.set_xlabel("original voices  |  protected voices")
             axes.set_ylabel("protected voices  |  original voices")
         names = [*speakers, *speakers] if len(similarities) == 3 else speakers
-        if len(names) <= 100:
-            size = 7 if len(names) <= 60 else 5
-            axes.set_xticks(range(len(names)), names, rotation=90, fontsize=size)
-            axes.set_yticks(range(len(names)), names, fontsize=size)
+        if len(names) <= 60:
+            axes.set_xticks(range(len(names)), names, rotation=90, fontsize=7)
+            axes.set_yticks(range(len(names)), names, fontsize=7)
         else:
             axes.set_xticks([])
             axes.set_yticks([])
