@@ -20,7 +20,7 @@ Array = NDArray[Any]
 def interleave(target: Array, nontarget: Array) -> tuple[Array, Array, Array, Array]:
     """Count how two sorted arrays interleave: runs of targets, ties, gaps of nontargets."""
     n, m = target.size, nontarget.size
-    room = min(n, m + 1)
+    room = min(n, 2 * m + 1)  # a nontarget parts two runs, or is a run of ties between them
     score = np.empty(room)
     count = np.empty(room)
     equal = np.empty(room)
@@ -283,12 +283,12 @@ def vertex_eer(target: Array, equal: Array, gap: Array) -> float:
         distance = abs(miss / n_target - alarm / n_nontarget)
         if corner and distance <= best:
             best, at = distance, alarm / n_nontarget
+        elif corner and distance > best and miss * n_nontarget > alarm * n_target:
+            return at  # past the diagonal it only grows
         miss += up
         alarm -= down
         last_up, last_down = up, down
-    if best >= 1.0:
-        return 0.0
-    return at
+    return at if best < 1.0 else 0.0
 
 
 @compiled

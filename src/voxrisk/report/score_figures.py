@@ -139,7 +139,7 @@ def histogram_figure(sets: Mapping[str, Trials]) -> "Figure":
             other.set_ylabel("local linkability D(s)")
             other.grid(False)
             handles = [*axes.get_legend_handles_labels()[0], *other.get_legend_handles_labels()[0]]
-            axes.legend(handles=handles, loc="upper left")
+        figure.legend(handles=handles, loc="outside lower center", ncols=3)
         return figure
 
 
@@ -169,23 +169,18 @@ def similarity_figure(
         if len(similarities) == 3:
             axes.axhline(n - 0.5, color="white", lw=2)
             axes.axvline(n - 0.5, color="white", lw=2)
-            axes.set_xticks([n / 2 - 0.5, 1.5 * n - 0.5], ["original voices", "protected voices"])
-            axes.set_yticks(
-                [n / 2 - 0.5, 1.5 * n - 0.5],
-                ["original voices", "protected voices"],
-                rotation=90,
-                va="center",
-            )
-        elif n <= 60:
-            axes.set_xticks(range(n), speakers, rotation=90, fontsize=7)
-            axes.set_yticks(range(n), speakers, fontsize=7)
+            axes.set_xlabel("original voices  |  protected voices")
+            axes.set_ylabel("protected voices  |  original voices")
+        names = [*speakers, *speakers] if len(similarities) == 3 else speakers
+        if len(names) <= 60:
+            axes.set_xticks(range(len(names)), names, rotation=90, fontsize=7)
+            axes.set_yticks(range(len(names)), names, fontsize=7)
+        else:
+            axes.set_xticks([])
+            axes.set_yticks([])
         axes.tick_params(length=0)
-        words = [
-            f"{e.name.replace('deid', 'DeID')} {e.value:.1%}"
-            for e in figures.values()
-            if e.name == "deid"
-        ]
-        words += [f"G_VD {e.value:+.2f} dB" for e in figures.values() if e.name == "g_vd"]
+        words = [f"DeID {figures['deid'].value:.1%}"] if "deid" in figures else []
+        words += [f"G_VD {figures['g_vd'].value:+.2f} dB"] if "g_vd" in figures else []
         axes.set_title(f"Voice similarity, {name}" + (f": {', '.join(words)}" if words else ""))
         bar = figure.colorbar(image, ax=axes, shrink=0.8)
         bar.set_label("similarity S(i, j): 1 the same voice, 0.5 undecided")

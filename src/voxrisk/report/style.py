@@ -50,11 +50,13 @@ def new_figure(width: float, height: float) -> "Figure":
 
 def save(figure: "Figure", folder: Path, name: str) -> list[Path]:
     """Write ``name.png`` and ``name.svg``; the same picture gives the same bytes."""
+    from matplotlib import rc_context
+
     written = []
     for ending, metadata in (("png", {"Software": "voxrisk"}), ("svg", {"Date": None})):
         path = folder / f"{name}.{ending}"
-        with atomic(path) as part:
-            figure.savefig(part, dpi=200, metadata=metadata)
+        with rc_context(SETTINGS), atomic(path) as part:
+            figure.savefig(part, dpi=160, metadata=metadata)
         written.append(path)
     return written
 
