@@ -41,6 +41,7 @@ def ends(draws: np.ndarray, value: float) -> dict[str, tuple[float, float]]:
 
 
 def study(speakers: int, noise: float, rounds: int) -> None:
+    """Print bias and coverage of every figure for one kind of population."""
     rng = np.random.default_rng(7)
     whole = draw(rng, 1000, noise)
     truth = measure.score_metrics(whole.target, whole.nontarget)
