@@ -91,7 +91,7 @@ def trials(
 
 def _numbered(ids: NDArray[Any]) -> tuple[NDArray[Any], Codes]:
     """Distinct ids, ascending, and the number of each; small whole numbers need no sorting."""
-    if ids.dtype.kind in "iu" and ids.size and 0 <= ids.min() and ids.max() < ids.size:
+    if ids.dtype.kind in "iu" and ids.size and ids.min() >= 0 and ids.max() < ids.size:
         names = np.flatnonzero(np.bincount(ids))
         number = np.zeros(int(names[-1]) + 1, np.int32)
         number[names] = np.arange(names.size)
