@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from voxrisk.files.embeddings import read_embeddings
+from voxrisk.types import Embeddings
+
 # Compilation makes first calls slow, and a failure must be the same for everyone.
 settings.register_profile("voxrisk", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("voxrisk")
-
-from voxrisk.files.embeddings import read_embeddings
-from voxrisk.types import Embeddings
 
 SHARED = Path(os.environ.get("VOXRISK_SHARED", Path(__file__).parents[2] / "shared"))
 

@@ -97,6 +97,8 @@ def _rows(embeddings: Embeddings, keep: NDArray[np.bool_], part: str = "") -> Em
 
 def with_at_least(embeddings: Embeddings, utterances: int) -> Embeddings:
     """Leave out the speakers that have fewer than this many utterances."""
+    if utterances <= 1:
+        return embeddings
     _, group, size = np.unique(embeddings.speaker, return_inverse=True, return_counts=True)
     keep = size[group] >= utterances
     if not keep.any():

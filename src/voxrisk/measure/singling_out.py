@@ -71,7 +71,7 @@ def isolation_chance(rank: int, n_calibration: int, n: int) -> float:
     paper's figure, exp(-1) = 0.368, belongs to a threshold that is known exactly.
 
     >>> round(isolation_chance(9, 9 * 22024, 22024), 4), round(isolation_chance(1, 20, 20), 4)
-    (0.3497, 0.2879)
+    (0.3497, 0.2869)
     """
 
     def ways(a: Floats | float, b: Floats | float) -> Floats:

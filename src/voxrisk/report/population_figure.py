@@ -89,30 +89,22 @@ def _panel(
     populations: Sequence[Population],
     under: Sequence[PublishedCurve],
 ) -> None:
-    for k, p in enumerate(populations):
-        colour = _colour(p.attacker, k)
-        for curve in under:
-            if (curve.metric, curve.length) == (metric, length) and curve.attacker == p.attacker:
-                axes.plot(
-                    curve.size, _risk(metric, np.asarray(curve.value)),
-                    color=colour, lw=1.1, ls=(0, (4, 2)), alpha=0.55, zorder=2,
-                )  # fmt: skip
-    drawn = {p.attacker for p in populations}
+    colours = _colours(populations)
     for curve in under:
-        if (curve.metric, curve.length) == (metric, length) and curve.attacker not in drawn:
+        if (curve.metric, curve.length) == (metric, length):
             axes.plot(
                 curve.size, _risk(metric, np.asarray(curve.value)),
-                color=_USUAL.get(curve.attacker, style.MUTED), lw=1.1, ls=(0, (4, 2)), alpha=0.45,
+                color=colours.get(curve.attacker, style.MUTED), lw=1.1, ls=(0, (4, 2)), alpha=0.55,
                 zorder=2,
             )  # fmt: skip
     chance = None
-    for k, p in enumerate(populations):
+    for p in populations:
         points = p.curve(metric, length)
         if not points:
             continue
         size = np.array([e.parameters["N"] for e in points])
         value = _risk(metric, np.array([e.value for e in points]))
-        colour = _colour(p.attacker, k)
+        colour = colours[p.attacker]
         spans = [e.interval for e in points]
         if all(spans):
             low = _risk(metric, np.array([s.low for s in spans if s]))
@@ -181,10 +173,11 @@ def _legend(
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
+    colours = _colours(populations)
     entries: list[Any] = [
-        Line2D([], [], color=_colour(p.attacker, k), marker="o", ms=3.2,
+        Line2D([], [], color=colours[p.attacker], marker="o", ms=3.2,
                label=ATTACKERS.get(p.attacker, p.attacker))
-        for k, p in enumerate(populations)
+        for p in populations
     ]  # fmt: skip
     spans = [e.interval for p in populations for e in p.estimates if e.interval]
     if spans:
@@ -214,5 +207,9 @@ def _risk(metric: str, value: Any) -> Any:
     return 1.0 - value if metric == "rocch_eer" else value
 
 
-def _colour(attacker: str, index: int) -> str:
-    return _USUAL.get(attacker) or style.colour(index)
+def _colours(populations: Sequence[Population]) -> dict[str, str]:
+    """The paper's attackers have colours of their own; others get what is left."""
+    taken = {_USUAL[p.attacker] for p in populations if p.attacker in _USUAL}
+    free = [colour for colour in style.COLOURS if colour not in taken] or list(style.COLOURS)
+    others = [p.attacker for p in populations if p.attacker not in _USUAL]
+    return _USUAL | {name: free[i % len(free)] for i, name in enumerate(others)}
