@@ -4,6 +4,7 @@ import sys
 
 import typer
 
+from voxrisk.cli import corpus
 from voxrisk.types import InputError, MissingExtraError
 
 app = typer.Typer(
@@ -25,6 +26,9 @@ def _root(
 
         print(__version__)
         raise typer.Exit
+
+
+app.add_typer(corpus.app, name="corpus")
 
 
 def main() -> None:
