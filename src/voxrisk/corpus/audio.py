@@ -13,6 +13,7 @@ from voxrisk.types import InputError, require
 
 # Kaldi segments and rounded durations may reach a little past the end of a recording.
 SLACK_SECONDS = 0.1
+EMPTY = "holds no samples"
 
 
 def read_audio(source: Utterance | Path | str, *, rate: int = 16_000) -> NDArray[np.float32]:
@@ -56,7 +57,7 @@ def read_native(source: Utterance | Path | str) -> tuple[NDArray[np.float32], in
     if cut_short(path, kind, missing=min(wanted, total - first) - len(samples)):
         raise InputError(f"{path}: is cut short; copy or download it again")
     if not samples.size:
-        raise InputError(f"{path}: holds no samples")
+        raise InputError(f"{path}: {EMPTY}")
     if not np.isfinite(samples).all():
         raise InputError(f"{path}: holds samples that are not finite")
     return samples, native

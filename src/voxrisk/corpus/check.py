@@ -1,6 +1,6 @@
 """What is wrong with a corpus before hours are spent on it: every file is read once, all is told.
 
-A file can be ``missing``, ``unreadable`` (also: cut short, no samples, not finite), ``short``,
+A file can be ``missing``, ``unreadable`` (also: cut short, not finite), ``empty``, ``short``,
 ``silent`` (no 30 ms of it reach −60 dBFS), ``clipped`` (at full scale for three samples in a row,
 in more than 0.1 % of its samples), ``doubled`` (the same samples under another id, whatever the
 file format) or at another ``rate`` than the rest of the corpus.
@@ -15,12 +15,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.corpus.audio import read_native
+from voxrisk.corpus.audio import EMPTY, read_native
 from voxrisk.corpus.table import Utterance
 from voxrisk.shards import run
 from voxrisk.types import InputError
 
-KINDS = ("missing", "unreadable", "short", "silent", "clipped", "doubled", "rate")
+KINDS = ("missing", "unreadable", "empty", "short", "silent", "clipped", "doubled", "rate")
 SILENCE_DB = -60.0
 FULL_SCALE = 0.999
 CLIPPED_SHARE = 0.001
@@ -107,7 +107,8 @@ def look(row: Utterance, *, shortest: float) -> Health:
     try:
         samples, rate = read_native(row)
     except InputError as error:
-        return Health((problem("unreadable", str(error).removeprefix(f"{row.path}: ")),))
+        reason = str(error).removeprefix(f"{row.path}: ")
+        return Health((problem("empty" if reason == EMPTY else "unreadable", reason),))
     seconds = len(samples) / rate
     found = []
     if seconds < shortest:
