@@ -5,6 +5,8 @@ import sys
 import typer
 
 from voxrisk.cli import corpus
+from voxrisk.cli.align import align
+from voxrisk.cli.slice import slice_
 from voxrisk.types import InputError, MissingExtraError
 
 app = typer.Typer(
@@ -29,6 +31,8 @@ def _root(
 
 
 app.add_typer(corpus.app, name="corpus")
+app.command()(align)
+app.command(name="slice")(slice_)
 
 
 def main() -> None:

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.corpus.audio import read_audio
+from voxrisk.corpus.table import Utterance
 from voxrisk.protect.slicing import Word
 from voxrisk.types import InputError, require
 
@@ -22,9 +24,10 @@ RATE = 16_000
 FRAME_SECONDS = 0.01
 # Frame i looks at 25.6 ms from 10·i ms on; the 10 ms it stands for are the middle of these.
 FRAME_OFFSET = (0.0256 - FRAME_SECONDS) / 2
-PHONES = tuple(
+PHONES = re.findall(
+    r"\w+",
     "AA AE AH AO AW AY B CH D DH EH ER EY F G HH IH IY JH K L M N NG OW OY P R S SH T TH UH UW "
-    "V W Y Z ZH".split()  # noqa: SIM905
+    "V W Y Z ZH",
 )
 # How much a free phone costs against a word of the text. Chosen on LibriSpeech with known words
 # declared unknown: between 1 and 1e-5 it hardly matters, at 1 the loop swallows more neighbours.
@@ -63,6 +66,13 @@ def align(samples: NDArray[np.float32], text: str, *, language: str | None = Non
                 for word, time in zip(words, found, strict=True)
             ]
     return [Word(word) for word in words]
+
+
+def align_utterance(row: Utterance) -> list[Word]:
+    """Times of each word of an utterance's text; no words where it has no text."""
+    if not row.text:
+        return []
+    return align(read_audio(row, rate=RATE), row.text, language=row.language)
 
 
 def _spelling(token: str) -> str:
