@@ -6,6 +6,7 @@ import typer
 
 from voxrisk.cli import corpus
 from voxrisk.cli.align import align
+from voxrisk.cli.models import models_app
 from voxrisk.cli.slice import slice_
 from voxrisk.types import InputError, MissingExtraError
 
@@ -17,6 +18,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
+
+
+app.add_typer(models_app, name="models")
 
 
 @app.callback(invoke_without_command=True)

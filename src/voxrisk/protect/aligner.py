@@ -22,8 +22,6 @@ from voxrisk.types import InputError, require
 
 RATE = 16_000
 FRAME_SECONDS = 0.01
-# Frame i looks at 25.6 ms from 10·i ms on; the 10 ms it stands for are the middle of these.
-FRAME_OFFSET = (0.0256 - FRAME_SECONDS) / 2
 PHONES = re.findall(
     r"\w+",
     "AA AE AH AO AW AY B CH D DH EH ER EY F G HH IH IY JH K L M N NG OW OY P R S SH T TH UH UW "
@@ -140,8 +138,8 @@ def _spoken(decoder: Any) -> Iterator[tuple[str, float, float]]:
     """What the search found, without silences: dictionary word, start, end."""
     for segment in decoder.seg():
         if segment.word[0] not in "<[+":
-            start = segment.start_frame * FRAME_SECONDS + FRAME_OFFSET
-            end = (segment.end_frame + 1) * FRAME_SECONDS + FRAME_OFFSET
+            start = segment.start_frame * FRAME_SECONDS
+            end = (segment.end_frame + 1) * FRAME_SECONDS
             yield re.sub(r"\(\d+\)$", "", segment.word), round(start, 4), round(end, 4)
 
 
