@@ -127,6 +127,7 @@ def _speak_all(lines: list[Line]) -> list[Said]:
             raise InputError(f"espeak-ng has no voice {line.voice!r}")
         library.espeak_SetParameter(RATE_PARAMETER, line.rate, 0)
         library.espeak_SetParameter(PITCH_PARAMETER, line.pitch, 0)
+        library.espeak_ng_SetRandSeed(ctypes.c_long(0))  # else seeded by the clock
         text = line.text.encode()
         library.espeak_Synth(text, len(text) + 1, 0, BY_CHARACTER, 0, UTF8, None, None)
         library.espeak_Synchronize()
