@@ -1,10 +1,11 @@
 """Are the word times right, and do slices hold the words they claim?
 
-Three checks. Synthetic speech, where espeak-ng says when each word begins: the truth. LibriSpeech,
-against Whisper's cross-attention alignment of the same text; its words begin where the one before
-ended, so only word ends, and starts without a pause before them, can be compared, and its times are
-late by a constant that the synthetic speech shows. And Whisper as a recogniser of the slices.
-Whisper tiny.en comes from the model store:
+Four checks. Known words hidden from the dictionary: how far do the others move? Synthetic speech,
+where espeak-ng says when each word begins: the truth. LibriSpeech, against Whisper's
+cross-attention alignment of the same text; its words begin where the one before ended, so only word
+ends, and starts without a pause before them, can be compared, and its times are late by a constant
+that the synthetic speech shows. And Whisper as a recogniser of the slices. Whisper tiny.en comes
+from the model store:
 
     python benchmarks/alignment.py CORPUS --every 4
 """
@@ -26,11 +27,12 @@ from voxrisk.corpus import Utterance, read_audio, read_corpus, write_audio
 from voxrisk.corpus.espeak import Line, speak_all
 from voxrisk.corpus.sentences import SENTENCES
 from voxrisk.models import model_path
-from voxrisk.protect.aligner import align_utterance
+from voxrisk.protect.aligner import align, align_utterance
 from voxrisk.protect.slice_corpus import Plan, slice_corpus
 from voxrisk.protect.slicing import Word
 
 PAUSE = 0.02
+Aligned = dict[str, list[Word]]
 
 
 def plain(text: str) -> str:
@@ -101,7 +103,8 @@ def report(name: str, differences: list[float]) -> None:
     print(
         f"{name}: {near[50]} of {d.size} within 50 ms ({near[50] / d.size:.1%}), "
         f"{near[100] / d.size:.1%} within 100 ms; median {np.median(d) * 1000:+.0f} ms, "
-        f"median distance {np.median(np.abs(d)) * 1000:.0f} ms"
+        f"median distance {np.median(np.abs(d)) * 1000:.0f} ms",
+        flush=True,
     )
 
 
@@ -116,26 +119,33 @@ def error_rate(model: WhisperModel, rows: list[Utterance]) -> float:
     return float(jiwer.wer(texts, heard))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("corpus", type=Path)
-    parser.add_argument("--every", type=int, default=4, help="use every n-th utterance")
-    parser.add_argument("--slices", type=int, default=150, help="slices to recognise")
-    given = parser.parse_args()
-    rows = [row for row in read_corpus(given.corpus) if row.text][:: given.every]
-    whisper = str(model_path("whisper-tiny.en-ct2"))
-    model = WhisperModel(whisper, device="cpu", compute_type="int8", cpu_threads=1)
-    tokenizer = Tokenizer(model.hf_tokenizer, False)
+def unknown_words(rows: list[Utterance]) -> None:
+    """Hide one known word of each utterance from the dictionary: how far do the others move?"""
+    random = np.random.default_rng(0)
+    beside: list[float] = []
+    others: list[float] = []
+    for row in rows:
+        words = (row.text or "").split()
+        known = align_utterance(row)
+        able = [k for k, word in enumerate(known) if word.start is not None and len(word.text) > 4]
+        if not able or any(word.start is None for word in known):
+            continue
+        hidden = int(random.choice(able))
+        words[hidden] = "XQZVKW"
+        for k, (one, two) in enumerate(
+            zip(known, align(read_audio(row), " ".join(words)), strict=True)
+        ):
+            if None not in (one.start, one.end, two.start, two.end):
+                moved = max((one.start - two.start, one.end - two.end), key=abs)  # type: ignore[operator]
+                (beside if abs(k - hidden) == 1 else others).append(moved)
+    report("beside a word out of the dictionary", beside)
+    report("other words of the utterance", others)
+
+
+def second_opinion(
+    model: WhisperModel, tokenizer: Tokenizer, rows: list[Utterance], aligned: Aligned
+) -> None:
     late = known_times(model, tokenizer)
-
-    started = time.process_time()
-    aligned = {row.utterance: align_utterance(row) for row in rows}
-    seconds = sum(row.duration or 0.0 for row in rows)
-    words = [word for one in aligned.values() for word in one]
-    without = sum(word.start is None for word in words)
-    print(f"{len(rows)} utterances, {len(words)} words, {without} without times, ", end="")
-    print(f"{(time.process_time() - started) / seconds:.3f} × real time on one core", flush=True)
-
     ends: list[float] = []
     starts: list[float] = []
     skipped = 0
@@ -152,20 +162,52 @@ def main() -> None:
         report(f"{name}, against Whisper as it is", found)
         report(f"{name}, against Whisper less {late * 1000:.0f} ms", [d + late for d in found])
 
+
+def recognised_slices(
+    model: WhisperModel, rows: list[Utterance], aligned: Aligned, count: int
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        for duration in (1.0, 2.0):
+        for duration in (1.0, 2.0, 4.0):
             out = Path(folder, f"{duration}")
             counts = slice_corpus(
                 rows, out, plan=Plan(duration=duration), alignment=aligned, workers=1
             )
             slices = read_corpus(out)
-            chosen = np.random.default_rng(0).permutation(len(slices))[: given.slices]
+            chosen = np.random.default_rng(0).permutation(len(slices))[:count]
             rate = error_rate(model, [slices[i] for i in sorted(chosen)])
             print(f"δ = {duration} s: {counts['slices']} slices, ", end="")
             print(f"{counts['words_kept']} of {counts['words']} words kept, ", end="")
             print(f"WER {rate:.1%} on {len(chosen)} slices", flush=True)
     whole = rows[:: max(1, len(rows) // 60)]
     print(f"whole utterances: WER {error_rate(model, whole):.1%} on {len(whole)}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--every", type=int, default=4, help="use every n-th utterance")
+    parser.add_argument("--slices", type=int, default=150, help="slices to recognise")
+    parser.add_argument("--parts", default="unknown,whisper,slices")
+    given = parser.parse_args()
+    parts = given.parts.split(",")
+    rows = [row for row in read_corpus(given.corpus) if row.text][:: given.every]
+    whisper = str(model_path("whisper-tiny.en-ct2"))
+    model = WhisperModel(whisper, device="cpu", compute_type="int8", cpu_threads=1)
+    tokenizer = Tokenizer(model.hf_tokenizer, False)
+
+    started = time.process_time()
+    aligned = {row.utterance: align_utterance(row) for row in rows}
+    seconds = sum(row.duration or 0.0 for row in rows)
+    words = [word for one in aligned.values() for word in one]
+    without = sum(word.start is None for word in words)
+    print(f"{len(rows)} utterances, {len(words)} words, {without} without times, ", end="")
+    print(f"{(time.process_time() - started) / seconds:.3f} × real time on one core", flush=True)
+    if "unknown" in parts:
+        unknown_words(rows)
+    if "whisper" in parts:
+        second_opinion(model, tokenizer, rows, aligned)
+    if "slices" in parts:
+        recognised_slices(model, rows, aligned, given.slices)
 
 
 if __name__ == "__main__":
