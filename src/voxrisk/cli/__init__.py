@@ -6,6 +6,8 @@ import typer
 
 from voxrisk.cli import corpus
 from voxrisk.cli.align import align
+from voxrisk.cli.demo import demo
+from voxrisk.cli.measure import EXAMPLE, measure
 from voxrisk.cli.models import models_app
 from voxrisk.cli.slice import slice_
 from voxrisk.types import InputError, MissingExtraError
@@ -37,6 +39,8 @@ def _root(
 app.add_typer(corpus.app, name="corpus")
 app.command()(align)
 app.command(name="slice")(slice_)
+app.command(epilog=EXAMPLE)(measure)
+app.command()(demo)
 
 
 def main() -> None:
