@@ -11,6 +11,7 @@ from the model store:
 """
 
 import argparse
+import os
 import re
 import tempfile
 import time
@@ -184,12 +185,17 @@ def recognised_slices(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("corpus", type=Path)
+    shared = Path(os.environ.get("VOXRISK_SHARED", Path(__file__).parents[2] / "shared"))
+    corpus = shared / "data" / "librispeech_eval"
+    parser.add_argument("corpus", type=Path, nargs="?", default=corpus)
     parser.add_argument("--every", type=int, default=4, help="use every n-th utterance")
     parser.add_argument("--slices", type=int, default=150, help="slices to recognise")
     parser.add_argument("--parts", default="unknown,whisper,slices")
     given = parser.parse_args()
     parts = given.parts.split(",")
+    if not given.corpus.exists():
+        print(f"skipped: no corpus at {given.corpus}; give one with its text")
+        return
     rows = [row for row in read_corpus(given.corpus) if row.text][:: given.every]
     whisper = str(model_path("whisper-tiny.en-ct2"))
     model = WhisperModel(whisper, device="cpu", compute_type="int8", cpu_threads=1)

@@ -112,7 +112,7 @@ def split(
     ] = By.session,
     share: Annotated[
         float | None,
-        typer.Option(help="Of the enrolment, of B's part, of the evaluation speakers."),
+        typer.Option(help="Enrolment or B's part of a speaker (0.5); evaluation speakers (0.2)."),
     ] = None,
     speakers: Annotated[int | None, typer.Option(help="With --by ab: speakers in B.")] = None,
     same_gender: Annotated[
@@ -141,12 +141,14 @@ def split(
     if (same_gender or nontargets is not None) and by != By.session:
         raise InputError("--same-gender and --nontargets belong to --by session")
     rows = read_corpus(corpus)
+    if share is None:
+        share = 0.2 if by == By.speaker else 0.5
     if by == By.session:
-        made = splits.by_session(rows, share=share or 0.5, seed=seed)
+        made = splits.by_session(rows, share=share, seed=seed)
     elif by == By.ab:
-        made = splits.a_and_b(rows, speakers=speakers, share=share or 0.5, seed=seed)
+        made = splits.a_and_b(rows, speakers=speakers, share=share, seed=seed)
     else:
-        made = splits.by_speaker(rows, share=share or 0.2, seed=seed)
+        made = splits.by_speaker(rows, share=share, seed=seed)
     folder = output_folder(output, force=force)
     _write_split(folder, made, same_gender=same_gender, nontargets=nontargets)
 
