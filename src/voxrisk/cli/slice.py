@@ -42,10 +42,11 @@ def slice_(
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace earlier slices.")] = False,
 ) -> None:
-    """Cut utterances between words as soon as a slice lasts so long (paper 4, Algorithm 1).
+    """Cut utterances into short slices between words.
 
-    Short slices make a voice harder to recognise and the text harder to put together again. Run it
-    again after an interruption and it goes on where it was.
+    A slice ends at the next word once it lasts DURATION (Maouche et al., "Enhancing Speech Privacy
+    with Slicing", Algorithm 1). Short slices make a voice harder to recognise and the text harder
+    to put together again. Run it again after an interruption and it goes on where it was.
 
     Example: `voxrisk slice anonymized --duration 1.0 --shuffle -o published`
     """

@@ -1,8 +1,9 @@
-"""Cut utterances into short slices at word boundaries (paper 4, Algorithm 1), or at fixed times.
+"""Cut utterances into short slices at word boundaries, or at fixed times.
 
-Pure functions of word times; nothing here touches audio or files. Algorithm 1 walks the words and
-closes a slice at the start of the next word as soon as the slice lasts δ. The next slice begins at
-the *end* of the last word, so the silence between two words belongs to both slices. A last piece
+Pure functions of word times; nothing here touches audio or files. Reference: Maouche et al.,
+"Enhancing Speech Privacy with Slicing", Interspeech 2022, Algorithm 1. It walks the words and closes
+a slice at the start of the next word as soon as the slice lasts δ. The next slice begins at the
+*end* of the last word, so the silence between two words belongs to both slices. A last piece
 shorter than δ is dropped, and its words with it.
 
 Real alignments are not always what the algorithm assumes. A cut between two words needs to know
@@ -48,7 +49,7 @@ class Slice:
 
 
 def slice_words(words: Sequence[Word], *, signal: float, duration: float) -> list[Slice]:
-    """Algorithm 1 of paper 4: cut between words as soon as a slice lasts δ.
+    """Algorithm 1 of the slicing paper: cut between words as soon as a slice lasts δ.
 
     Args:
         words: The utterance's words in order.
