@@ -1,8 +1,8 @@
 """Cut utterances into short slices at word boundaries, or at fixed times.
 
 Pure functions of word times; nothing here touches audio or files. Reference: Maouche et al.,
-"Enhancing Speech Privacy with Slicing", Interspeech 2022, Algorithm 1. It walks the words and closes
-a slice at the start of the next word as soon as the slice lasts δ. The next slice begins at the
+"Enhancing Speech Privacy with Slicing", Interspeech 2022, Algorithm 1. It walks the words and
+closes a slice at the start of the next word as soon as it lasts δ. The next slice begins at the
 *end* of the last word, so the silence between two words belongs to both slices. A last piece
 shorter than δ is dropped, and its words with it.
 
