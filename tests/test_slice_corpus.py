@@ -45,6 +45,8 @@ def test_slices_hold_the_sound_and_words_they_claim(
     slices = read_corpus(out)
     assert counts["slices"] == len(slices)
     assert counts["words"] == sum(len(w) for w in words.values())
+    unknown = sum(word.start is None for one in words.values() for word in one)
+    assert counts["words_without_times"] == unknown > 0
     sources = {row.utterance: row for row in speech}
     for piece in slices:
         source = sources[piece.extra["source"]]
