@@ -4,9 +4,13 @@ import sys
 
 import typer
 
+from voxrisk.cli import corpus
 from voxrisk.cli import population as population_command
+from voxrisk.cli.align import align
 from voxrisk.cli.demo import demo
 from voxrisk.cli.measure import EXAMPLE, measure
+from voxrisk.cli.models import models_app
+from voxrisk.cli.slice import slice_
 from voxrisk.types import InputError, MissingExtraError
 
 app = typer.Typer(
@@ -30,9 +34,14 @@ def _root(
         raise typer.Exit
 
 
+# In the order of the data: corpus → protect → attack → measure → report.
+app.command()(demo)
+app.add_typer(corpus.app, name="corpus")
+app.command()(align)
+app.command(name="slice")(slice_)
 app.command(epilog=EXAMPLE)(measure)
 app.command(epilog=population_command.EXAMPLE)(population_command.population)
-app.command()(demo)
+app.add_typer(models_app, name="models")
 
 
 def main() -> None:
