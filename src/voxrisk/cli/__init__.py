@@ -4,6 +4,7 @@ import sys
 
 import typer
 
+from voxrisk.cli.anonymize import anonymize
 from voxrisk.cli.models import models_app
 from voxrisk.types import InputError, MissingExtraError
 
@@ -17,6 +18,7 @@ app = typer.Typer(
 )
 
 
+app.command()(anonymize)
 app.add_typer(models_app, name="models")
 
 
