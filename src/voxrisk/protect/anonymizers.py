@@ -4,7 +4,7 @@ import importlib
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -69,9 +69,126 @@ def _world(*, strength: float = 1.0, target_seconds: float = 60.0) -> Anonymizer
     )
 
 
+def _knn(
+    *,
+    part: str = "whisper",
+    k: int = 4,
+    encoder: str | None = None,
+    vocoder: str | None = None,
+    target_seconds: float = 120.0,
+) -> Anonymizer:
+    from voxrisk.protect.knn import knn, learn
+    from voxrisk.protect.parts import part as make_part
+    from voxrisk.protect.world import match_level
+
+    pair = make_part(part, encoder=encoder, vocoder=vocoder)
+    return Anonymizer(
+        "knn",
+        lambda samples, voices, generator: match_level(knn(samples, voices, pair, k=k), samples),
+        learn=lambda speaker, utterances: learn(utterances, pair),
+        parameters={"part": part, "k": k, "target_seconds": target_seconds},
+        target_seconds=target_seconds,
+    )
+
+
+def _private_knn(
+    *,
+    configuration: str = "7-8",
+    part: str = "whisper",
+    encoder: str | None = None,
+    vocoder: str | None = None,
+    target_seconds: float = 120.0,
+) -> Anonymizer:
+    from voxrisk.protect.parts import part as make_part
+    from voxrisk.protect.private_knn import configuration as named
+    from voxrisk.protect.private_knn import learn_phones, private_knn
+    from voxrisk.protect.world import match_level
+
+    weight, candidates = named(str(configuration))
+    pair = make_part(part, encoder=encoder, vocoder=vocoder)
+    return Anonymizer(
+        "private-knn",
+        lambda samples, voices, generator: match_level(
+            private_knn(samples, voices[0], pair, weight=weight), samples
+        ),
+        learn=lambda speaker, utterances: learn_phones(utterances, pair, candidates=candidates),
+        parameters={
+            "configuration": configuration,
+            "part": part,
+            "weight": weight,
+            "candidates": candidates,
+            "target_seconds": target_seconds,
+        },
+        keeps_duration=False,
+        target_seconds=target_seconds,
+    )
+
+
+def _pool(
+    *,
+    strategy: str = "far",
+    gender: str = "same",
+    size: int = 4,
+    world: int = 20,
+    part: str = "whisper",
+    k: int = 4,
+    encoder: str | None = None,
+    vocoder: str | None = None,
+    target_seconds: float = 60.0,
+) -> Anonymizer:
+    through = _knn(part=part, k=k, encoder=encoder, vocoder=vocoder, target_seconds=target_seconds)
+    choice = {"strategy": strategy, "gender": gender, "size": size, "world": world}
+    parameters = {**through.parameters, **choice}
+    return replace(through, name="pool", parameters=parameters, pool=choice)
+
+
+def _command(
+    *,
+    run: str = "",
+    timeout: float = 600.0,
+    shortest: float = 0.5,
+    longest: float = 2.0,
+    target_seconds: float = 60.0,
+) -> Anonymizer:
+    from voxrisk.protect.command import parse_command, run_command
+
+    if not run:
+        raise InputError(
+            "command needs the program: --set 'run=program --in {input} --out {output}'"
+        )
+    words = parse_command(run)
+
+    def convert(samples: Samples, voices: Sequence[Any], generator: Any) -> Samples:
+        speaker, speech = voices[0] if voices else ("", None)
+        return run_command(
+            samples,
+            words,
+            target=speech,
+            target_speaker=speaker,
+            seed=int(generator.integers(2**31)),
+            timeout=timeout,
+            shortest=shortest,
+            longest=longest,
+        )
+
+    wants_target = "{target" in run
+    return Anonymizer(
+        "command",
+        convert,
+        learn=(lambda speaker, speech: (speaker, np.concatenate(speech))) if wants_target else None,
+        parameters={"run": run, "timeout": timeout, "shortest": shortest, "longest": longest},
+        keeps_duration=False,
+        target_seconds=target_seconds,
+    )
+
+
 ANONYMIZERS: dict[str, Callable[..., Anonymizer]] = {
     "mcadams": _mcadams,
     "world": _world,
+    "knn": _knn,
+    "private-knn": _private_knn,
+    "pool": _pool,
+    "command": _command,
 }
 
 

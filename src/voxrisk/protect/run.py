@@ -172,6 +172,10 @@ def _choose(
 
         return light_vectors({**speakers_of(corpus), **pool}, workers=workers)
 
+    if tool.pool is not None:
+        from voxrisk.protect.pool import pool_targets
+
+        return pool_targets(corpus, pool, **tool.pool, per=per, seed=seed, vectors=known), pool
     chosen = select_targets(
         corpus, pool, select=select, per=per, seed=seed, fixed=fixed, vectors=known
     )

@@ -1,0 +1,162 @@
+"""The encoders and vocoders of ``knn``.
+
+- ``light``: mel-cepstra with context, and WORLD. No trained model.
+- ``whisper``: Whisper tiny.en for matching, the target's mel frames averaged, HiFi-GAN universal.
+  Weights come from the model store.
+- ``wavlm``: WavLM-Large layer 6 and the HiFi-GAN trained on it, from the user's own files: kNN-VC
+  as published.
+"""
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxrisk.protect.knn import Array, Frames, Part
+from voxrisk.protect.world import (
+    PERIOD,
+    Speech,
+    analyse,
+    fit_length,
+    pitch,
+    synthesise,
+)
+from voxrisk.types import InputError, require
+
+RATE = 16_000
+THIRD = np.float32(1 / 3)
+CONTEXT = (-12, -6, 0, 6, 12)  # frames of 5 ms
+WHISPER_LAYER = 2  # of four: neighbours in it agree best on the phone (docs/anonymizers.md)
+
+
+def part(name: str, *, encoder: str | None = None, vocoder: str | None = None) -> Part:
+    """An encoder–vocoder pair by name; ``wavlm`` needs the paths of its two checkpoints."""
+    if name == "light":
+        return light_part()
+    if name == "whisper":
+        return whisper_part()
+    if name == "wavlm":
+        if not encoder or not vocoder:
+            raise InputError(
+                "part wavlm needs your own checkpoints: --set encoder=WavLM-Large.pt "
+                "--set vocoder=prematch_g_02500000.pt"
+            )
+        return wavlm_part(Path(encoder), Path(vocoder))
+    raise InputError(f"part is {name!r}; choose light, whisper or wavlm")
+
+
+def at_times(features: Array, rate: float, times: NDArray[np.floating]) -> Array:
+    """Features ``(t, d)`` at ``rate`` frames per second, interpolated at other ``times``."""
+    position = np.clip(times * rate, 0, len(features) - 1)
+    low = np.minimum(position.astype(int), max(len(features) - 2, 0))
+    high = np.minimum(low + 1, len(features) - 1)
+    share = (position - low)[:, None].astype(np.float32)
+    mixed: Array = features[low] * (1 - share) + features[high] * share
+    return mixed
+
+
+def light_part() -> Part:
+    """Cepstra and WORLD."""
+    return Part("light", _light_encode, _light_vocode, 1000 / PERIOD, pitch_weight=0.5)
+
+
+def _light_encode(samples: Array) -> Frames:
+    speech = analyse(samples)
+    shape = speech.cepstra[:, 1:20]
+    padded = np.pad(shape, ((-CONTEXT[0], CONTEXT[-1]), (0, 0)), mode="edge")
+    content = np.hstack([padded[c - CONTEXT[0] :][: len(shape)] for c in CONTEXT])
+    values = np.hstack([speech.cepstra, speech.aperiodicity])
+    return Frames(content.astype(np.float32), values.astype(np.float32), speech.f0)
+
+
+def _light_vocode(values: Array, f0: NDArray[np.float64], length: int) -> Array:
+    wide = values.astype(np.float64)
+    bands = 1  # WORLD codes aperiodicity in one band at 16 kHz
+    return synthesise(Speech(f0, wide[:, :-bands], wide[:, -bands:]), length)
+
+
+@functools.lru_cache(maxsize=1)
+def whisper_part() -> Part:
+    """Whisper tiny.en and HiFi-GAN universal, with weights from the model store."""
+    from voxrisk.models import model_path
+
+    require("torch", extra="attack")
+    from voxrisk.protect.hifigan import load_generator
+    from voxrisk.protect.mel import HIFIGAN_HOP, HIFIGAN_RATE, hifigan_mel
+    from voxrisk.protect.whisper import FRAMES_PER_SECOND, encode, load_encoder
+
+    encoder = load_encoder(model_path("whisper-tiny.en"))
+    # Whisper adds the place in the utterance to its features. What it says to faint noise is almost
+    # nothing but the place: taking that away lets frames match wherever they stand.
+    noise = np.random.default_rng(0).normal(0, 1e-3, 30 * RATE).astype(np.float32)
+    with one_thread():
+        place = encode(encoder, noise, layer=WHISPER_LAYER)
+    generator = load_generator(model_path("hifigan-universal"))
+    soxr = require("soxr", extra="audio")
+    rate = HIFIGAN_RATE / HIFIGAN_HOP
+
+    def to_frames(samples: Array) -> Frames:
+        mel = hifigan_mel(soxr.resample(samples, RATE, HIFIGAN_RATE))
+        times = np.arange(0.5, len(mel)) / rate
+        with one_thread():
+            content = encode(encoder, samples, layer=WHISPER_LAYER)
+        content = content - place[np.arange(len(content)) % len(place)]
+        content = (np.roll(content, 1, axis=0) + content + np.roll(content, -1, axis=0)) * THIRD
+        f0 = pitch(samples)
+        steps = np.clip(np.round(times * 1000 / PERIOD).astype(int), 0, len(f0) - 1)
+        return Frames(at_times(content, FRAMES_PER_SECOND, times), mel, f0[steps])
+
+    def to_samples(values: Array, f0: NDArray[np.float64], length: int) -> Array:
+        with one_thread():
+            wave = _run_generator(generator, values)
+        return fit_length(soxr.resample(wave, HIFIGAN_RATE, RATE), length)
+
+    return Part("whisper", to_frames, to_samples, rate, pitch_weight=0.3, phonetic=True)
+
+
+@functools.lru_cache(maxsize=1)
+def wavlm_part(encoder_path: Path, vocoder_path: Path) -> Part:
+    """WavLM and its HiFi-GAN, from the checkpoints that kNN-VC publishes."""
+    require("torch", extra="attack")
+    from voxrisk.protect.hifigan import load_generator
+    from voxrisk.protect.wavlm import FRAMES_PER_SECOND, encode, load_wavlm
+
+    encoder = load_wavlm(encoder_path)
+    generator = load_generator(vocoder_path)
+
+    def to_frames(samples: Array) -> Frames:
+        with one_thread():
+            content = encode(encoder, samples)
+        f0 = pitch(samples)
+        steps = np.round(np.arange(len(content)) * 1000 / FRAMES_PER_SECOND / PERIOD).astype(int)
+        return Frames(content, content, f0[np.clip(steps, 0, len(f0) - 1)])
+
+    def to_samples(values: Array, f0: NDArray[np.float64], length: int) -> Array:
+        with one_thread():
+            return fit_length(_run_generator(generator, values), length)
+
+    return Part("wavlm", to_frames, to_samples, FRAMES_PER_SECOND)
+
+
+def _run_generator(generator: "object", values: Array) -> Array:
+    import torch
+
+    with torch.inference_mode():
+        wave: Array = generator(torch.from_numpy(np.ascontiguousarray(values))[None])[0].numpy()  # type: ignore[operator]
+    return wave
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """One core for torch: processes share the work, and sums come out the same for any number."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
