@@ -72,7 +72,7 @@ def _world(*, strength: float = 1.0, target_seconds: float = 60.0) -> Anonymizer
 def _knn(
     *,
     part: str = "whisper",
-    k: int = 4,
+    k: int | None = None,
     encoder: str | None = None,
     vocoder: str | None = None,
     target_seconds: float = 120.0,
@@ -86,7 +86,7 @@ def _knn(
         "knn",
         lambda samples, voices, generator: match_level(knn(samples, voices, pair, k=k), samples),
         learn=lambda speaker, utterances: learn(utterances, pair),
-        parameters={"part": part, "k": k, "target_seconds": target_seconds},
+        parameters={"part": part, "k": k or pair.k, "target_seconds": target_seconds},
         target_seconds=target_seconds,
     )
 
@@ -131,7 +131,7 @@ def _pool(
     size: int = 4,
     world: int = 20,
     part: str = "whisper",
-    k: int = 4,
+    k: int | None = None,
     encoder: str | None = None,
     vocoder: str | None = None,
     target_seconds: float = 60.0,

@@ -2,7 +2,7 @@
 
 Nearest is by cosine between content features; what is averaged and resynthesised are the target's
 own frames. Encoder and vocoder are a ``Part`` (see :mod:`voxrisk.protect.parts`), so that the same
-matching serves WavLM + HiFi-GAN, Whisper + mel + HiFi-GAN, and plain cepstra + WORLD.
+matching serves WavLM + HiFi-GAN, Whisper + WORLD or HiFi-GAN, and plain cepstra + WORLD.
 
 Source: M. Baas et al., "Voice conversion with just nearest neighbors", Interspeech 2023.
 """
@@ -46,8 +46,12 @@ class Part:
         encode: Samples at 16 kHz to frames.
         vocode: ``vocode(values, f0, length)`` to ``length`` samples at 16 kHz.
         rate: Frames per second.
+        k: How many nearest frames are averaged unless the user says; 4 in kNN-VC, whose frames are
+            20 ms apart, and more where frames are closer, since neighbours in time look alike.
         pitch_weight: Weight of pitch and voicing beside the content when frames are compared; 0
             where the content features already carry them.
+        kept: Columns of the values that stay those of the source (loudness, breathiness): they
+            belong together with its pauses and its voicing.
         phonetic: Whether each target voice learns which directions of the content tell phones
             apart (from the phones recognised in its own speech) and frames are compared in those.
     """
@@ -56,7 +60,9 @@ class Part:
     encode: Callable[[Array], Frames]
     vocode: Callable[[Array, NDArray[np.float64], int], Array]
     rate: float
+    k: int = 4
     pitch_weight: float = 0.0
+    kept: tuple[int, ...] = ()
     phonetic: bool = False
 
 
@@ -189,15 +195,19 @@ def match(source: Array, voice: Voice, k: int) -> Array:
     return mean
 
 
-def knn(samples: Array, voices: Sequence[Voice], part: Part, *, k: int = 4) -> Array:
+def knn(samples: Array, voices: Sequence[Voice], part: Part, *, k: int | None = None) -> Array:
     """Convert ``samples (n,)`` at 16 kHz to a target voice; same length.
 
     With several voices each gives its own nearest frames, and their mean is a pseudo-speaker that
     no single voice, and no likeness to the source, decides.
     """
     source = part.encode(samples)
-    found = [match(keys(source, part, voice.projection), voice, k) for voice in voices]
+    found = [
+        match(keys(source, part, voice.projection), voice, part.k if k is None else k)
+        for voice in voices
+    ]
     values: Array = np.stack(found).mean(axis=0)
+    values[:, part.kept] = source.values[:, part.kept]
     f0 = convert_pitch(source.f0, pitch_statistics(source.f0), _mean_pitch(voices))
     return part.vocode(values, f0, len(samples))
 

@@ -2,12 +2,14 @@
 
 Two leaks of kNN-VC are closed by degrees. Durations: each phone lasts w · predicted + (1 − w) ·
 actual. Variation: each phone of the target speaker is reduced to a few candidate frames (k-means),
-and a source frame becomes the nearest candidate of its own phone. "7-8" is w = 0.7 with 8
+and a source frame becomes the nearest candidate. "7-8" is w = 0.7 with 8
 candidates, "3-16" is w = 0.3 with 16.
 
 What differs from the paper: phones come from pocketsphinx instead of a decoder trained on WavLM
 features, and the predicted duration of a phone is the target speaker's mean duration of it instead
-of the output of a network trained for text-to-speech.
+of the output of a network trained for text-to-speech. Because this recogniser errs more often, a
+source frame may become a candidate of any phone, not only of the one that was recognised; and the
+chosen candidates are smoothed over 25 ms.
 
 Source: C. Franzreb et al., "Private kNN-VC: Interpretable anonymization of converted speech",
 Interspeech 2025.
@@ -35,6 +37,7 @@ from voxrisk.types import InputError
 
 CONFIGURATIONS = {"7-8": (0.7, 8), "3-16": (0.3, 16)}
 AVERAGED = 4  # frames of a cluster that make its candidate
+SMOOTHED = 0.025  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +95,12 @@ def private_knn(samples: Array, voice: PhoneVoice, part: Part, *, weight: float)
     """Convert ``samples (n,)`` at 16 kHz; durations move to the target's by ``weight``."""
     source = part.encode(samples)
     labels = label(phones(samples), len(source.f0), part.rate)
-    order, names = stretch(labels, voice.durations, weight)
+    order, _ = stretch(labels, voice.durations, weight)
     own = keys(source, part, voice.projection)[order]
-    values = np.empty((len(order), source.values.shape[1]), np.float32)
-    everything = np.concatenate(list(voice.keys.values()))
-    all_values = np.concatenate(list(voice.values.values()))
-    for name in set(names):
-        rows = np.array([other == name for other in names])
-        # A phone the target never said is matched with all candidates of all phones.
-        pool = voice.keys.get(name, everything)
-        values[rows] = voice.values.get(name, all_values)[nearest(own[rows], pool, 1)[:, 0]]
+    pool = np.concatenate(list(voice.keys.values()))
+    values = np.concatenate(list(voice.values.values()))[nearest(own, pool, 1)[:, 0]]
+    values = _smooth(values, max(1, round(SMOOTHED * part.rate)))
+    values[:, part.kept] = source.values[order][:, part.kept]
     f0 = convert_pitch(source.f0, pitch_statistics(source.f0), voice.log_f0)[order]
     return part.vocode(values, f0, round(len(order) / part.rate * 16_000))
 
@@ -122,6 +121,13 @@ def stretch(
         order.append(start + np.floor((np.arange(n) + 0.5) * actual / n).astype(np.intp))
         names += [name] * n
     return np.concatenate(order), names
+
+
+def _smooth(values: Array, width: int) -> Array:
+    """Moving mean over ``width`` frames."""
+    padded = np.pad(values, (((width - 1) // 2, width // 2), (0, 0)), mode="edge")
+    total = np.cumsum(np.pad(padded, ((1, 0), (0, 0))), axis=0, dtype=np.float64)
+    return ((total[width:] - total[:-width]) / width).astype(np.float32)
 
 
 def _candidates(own: Array, values: Array, rows: NDArray[np.bool_], n: int) -> tuple[Array, Array]:
