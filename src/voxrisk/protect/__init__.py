@@ -1,1 +1,1 @@
-"""Speech made harder to recognise: what is done to it before it is given away."""
+"""Speech made harder to recognise: anonymizers, target selection, alignment and slicing."""

@@ -1,0 +1,201 @@
+"""The encoders and vocoders of ``knn``.
+
+- ``light``: mel-cepstra with context for matching, WORLD as the vocoder. No trained model.
+- ``whisper``: Whisper tiny.en for matching, WORLD as the vocoder.
+- ``hifigan``: Whisper tiny.en for matching, the target's mel frames averaged, HiFi-GAN universal.
+- ``wavlm``: WavLM-Large layer 6 and the HiFi-GAN trained on it, from the user's own files: kNN-VC
+  as published.
+
+Weights of Whisper and HiFi-GAN come from the model store.
+"""
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxrisk.protect.knn import Array, Frames, Part
+from voxrisk.protect.world import (
+    N_CEPSTRA,
+    PERIOD,
+    Speech,
+    analyse,
+    fit_length,
+    pitch,
+    synthesise,
+)
+from voxrisk.types import InputError, require
+
+RATE = 16_000
+THIRD = np.float32(1 / 3)
+WORLD_RATE = 1000 / PERIOD
+KEPT = (0, N_CEPSTRA)  # loudness, and the one band of aperiodicity that WORLD codes at 16 kHz
+CONTEXT = (-12, -6, 0, 6, 12)  # frames of 5 ms
+WHISPER_LAYER = 2  # of four: neighbours in it agree best on the phone (docs/anonymizers.md)
+
+
+def part(name: str, *, encoder: str | None = None, vocoder: str | None = None) -> Part:
+    """An encoder–vocoder pair by name; ``wavlm`` needs the paths of its two checkpoints."""
+    makers: dict[str, Callable[[], Part]] = {
+        "light": light_part,
+        "whisper": whisper_part,
+        "hifigan": hifigan_part,
+    }
+    if name in makers:
+        return makers[name]()
+    if name != "wavlm":
+        raise InputError(f"part is {name!r}; choose {', '.join(makers)} or wavlm")
+    if not encoder or not vocoder:
+        raise InputError(
+            "part wavlm needs your own checkpoints: --set encoder=WavLM-Large.pt "
+            "--set vocoder=prematch_g_02500000.pt"
+        )
+    return wavlm_part(Path(encoder), Path(vocoder))
+
+
+def at_times(features: Array, rate: float, times: NDArray[np.floating]) -> Array:
+    """Features ``(t, d)`` at ``rate`` frames per second, interpolated at other ``times``."""
+    position = np.clip(times * rate, 0, len(features) - 1)
+    low = np.minimum(position.astype(int), max(len(features) - 2, 0))
+    high = np.minimum(low + 1, len(features) - 1)
+    share = (position - low)[:, None].astype(np.float32)
+    mixed: Array = features[low] * (1 - share) + features[high] * share
+    return mixed
+
+
+def light_part() -> Part:
+    """Cepstra and WORLD."""
+
+    def to_frames(samples: Array) -> Frames:
+        values, f0 = _world_values(samples)
+        shape = values[:, 1:20]
+        padded = np.pad(shape, ((-CONTEXT[0], CONTEXT[-1]), (0, 0)), mode="edge")
+        content = np.hstack([padded[c - CONTEXT[0] :][: len(shape)] for c in CONTEXT])
+        return Frames(content, values, f0)
+
+    return Part("light", to_frames, _world_vocode, WORLD_RATE, k=8, pitch_weight=0.5, kept=KEPT)
+
+
+@functools.lru_cache(maxsize=1)
+def whisper_part() -> Part:
+    """Whisper tiny.en and WORLD."""
+    content_of = _whisper_content()
+
+    def to_frames(samples: Array) -> Frames:
+        values, f0 = _world_values(samples)
+        return Frames(content_of(samples, np.arange(len(f0)) / WORLD_RATE), values, f0)
+
+    return Part("whisper", to_frames, _world_vocode, WORLD_RATE, k=8, kept=KEPT, phonetic=True)
+
+
+@functools.lru_cache(maxsize=1)
+def hifigan_part() -> Part:
+    """Whisper tiny.en and HiFi-GAN universal."""
+    from voxrisk.models import model_path
+
+    content_of = _whisper_content()
+    from voxrisk.protect.hifigan import load_generator
+    from voxrisk.protect.mel import HIFIGAN_HOP, HIFIGAN_RATE, hifigan_mel
+
+    generator = load_generator(model_path("hifigan-universal"))
+    soxr = require("soxr", extra="audio")
+    rate = HIFIGAN_RATE / HIFIGAN_HOP
+
+    def to_frames(samples: Array) -> Frames:
+        mel = hifigan_mel(soxr.resample(samples, RATE, HIFIGAN_RATE))
+        times = np.arange(0.5, len(mel)) / rate
+        f0 = pitch(samples)
+        steps = np.clip(np.round(times * WORLD_RATE).astype(int), 0, len(f0) - 1)
+        return Frames(content_of(samples, times), mel, f0[steps])
+
+    def to_samples(values: Array, f0: NDArray[np.float64], length: int) -> Array:
+        with one_thread():
+            wave = _run_generator(generator, values)
+        return fit_length(soxr.resample(wave, HIFIGAN_RATE, RATE), length)
+
+    # A mel frame shows the harmonics, so frames of different pitch must not be averaged.
+    return Part("hifigan", to_frames, to_samples, rate, pitch_weight=0.3, phonetic=True)
+
+
+def _world_values(samples: Array) -> tuple[Array, NDArray[np.float64]]:
+    """Cepstrum and aperiodicity side by side ``(t, 41)``, and F0 ``(t,)``, a frame each 5 ms."""
+    speech = analyse(samples)
+    return np.hstack([speech.cepstra, speech.aperiodicity]).astype(np.float32), speech.f0
+
+
+def _world_vocode(values: Array, f0: NDArray[np.float64], length: int) -> Array:
+    wide = values.astype(np.float64)
+    return synthesise(Speech(f0, wide[:, :N_CEPSTRA], wide[:, N_CEPSTRA:]), length)
+
+
+def _whisper_content() -> Callable[[Array, NDArray[np.floating]], Array]:
+    """A function from samples to content features ``(t, 384)`` at given times in seconds."""
+    from voxrisk.models import model_path
+
+    require("torch", extra="attack")
+    from voxrisk.protect.whisper import FRAMES_PER_SECOND, encode, load_encoder
+
+    encoder = load_encoder(model_path("whisper-tiny.en"))
+    # Whisper adds the place in the utterance to its features. What it says to faint noise is almost
+    # nothing but the place: taking that away lets frames match wherever they stand.
+    noise = np.random.default_rng(0).normal(0, 1e-3, 30 * RATE).astype(np.float32)
+    with one_thread():
+        place = encode(encoder, noise, layer=WHISPER_LAYER)
+
+    def content_of(samples: Array, times: NDArray[np.floating]) -> Array:
+        with one_thread():
+            content = encode(encoder, samples, layer=WHISPER_LAYER)
+        content = content - place[np.arange(len(content)) % len(place)]
+        padded = np.pad(content, ((1, 1), (0, 0)), mode="edge")
+        smooth = (padded[:-2] + padded[1:-1] + padded[2:]) * THIRD
+        return at_times(smooth, FRAMES_PER_SECOND, times)
+
+    return content_of
+
+
+@functools.lru_cache(maxsize=1)
+def wavlm_part(encoder_path: Path, vocoder_path: Path) -> Part:
+    """WavLM and its HiFi-GAN, from the checkpoints that kNN-VC publishes."""
+    require("torch", extra="attack")
+    from voxrisk.protect.hifigan import load_generator
+    from voxrisk.protect.wavlm import FRAMES_PER_SECOND, encode, load_wavlm
+
+    encoder = load_wavlm(encoder_path)
+    generator = load_generator(vocoder_path)
+
+    def to_frames(samples: Array) -> Frames:
+        with one_thread():
+            content = encode(encoder, samples)
+        f0 = pitch(samples)
+        steps = np.round(np.arange(len(content)) * 1000 / FRAMES_PER_SECOND / PERIOD).astype(int)
+        return Frames(content, content, f0[np.clip(steps, 0, len(f0) - 1)])
+
+    def to_samples(values: Array, f0: NDArray[np.float64], length: int) -> Array:
+        with one_thread():
+            return fit_length(_run_generator(generator, values), length)
+
+    return Part("wavlm", to_frames, to_samples, FRAMES_PER_SECOND)
+
+
+def _run_generator(generator: "object", values: Array) -> Array:
+    import torch
+
+    with torch.inference_mode():
+        wave: Array = generator(torch.from_numpy(np.ascontiguousarray(values))[None])[0].numpy()  # type: ignore[operator]
+    return wave
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """One core for torch: processes share the work, and sums come out the same for any number."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
