@@ -4,6 +4,7 @@ import sys
 
 import typer
 
+from voxrisk.cli.models import models_app
 from voxrisk.types import InputError, MissingExtraError
 
 app = typer.Typer(
@@ -14,6 +15,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
+
+
+app.add_typer(models_app, name="models")
 
 
 @app.callback(invoke_without_command=True)
