@@ -4,7 +4,10 @@ import sys
 
 import typer
 
+from voxrisk.cli import corpus
+from voxrisk.cli.embed import embed
 from voxrisk.cli.models import models_app
+from voxrisk.cli.score import score
 from voxrisk.types import InputError, MissingExtraError
 
 app = typer.Typer(
@@ -17,9 +20,6 @@ app = typer.Typer(
 )
 
 
-app.add_typer(models_app, name="models")
-
-
 @app.callback(invoke_without_command=True)
 def _root(
     version: bool = typer.Option(False, "--version", help="Print the version and stop."),
@@ -29,6 +29,12 @@ def _root(
 
         print(__version__)
         raise typer.Exit
+
+
+app.add_typer(corpus.app, name="corpus")
+app.add_typer(models_app, name="models")
+app.command()(embed)
+app.command()(score)
 
 
 def main() -> None:

@@ -1,7 +1,9 @@
 """The table of utterances that every stage reads and writes: one row, one utterance."""
 
 import csv
+import hashlib
 import io
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -20,7 +22,7 @@ class Utterance:
         speaker: Who speaks.
         gender: ``"f"`` or ``"m"`` where known.
         text: What is said, where known.
-        session: Recording session (a LibriSpeech chapter, a Common Voice clip's client session …).
+        session: Recording session (a LibriSpeech chapter, a VoxCeleb video …).
         language: Language tag.
         age: As the corpus gives it.
         duration: Seconds.
@@ -43,44 +45,114 @@ class Utterance:
     extra: Mapping[str, str] = field(default_factory=dict)
 
 
+# A row and where it was read (a file and a line), so that an error can name the place.
+Located = tuple[str, Utterance]
+
 COLUMNS = tuple(f.name for f in fields(Utterance) if f.name != "extra")
 REQUIRED = ("utterance", "path", "speaker")
 NUMBERS = ("duration", "start", "end")
+GENDERS = {"f": "f", "female": "f", "female_feminine": "f", "woman": "f"} | {
+    "m": "m", "male": "m", "male_masculine": "m", "man": "m",
+}  # fmt: skip
+NO_GENDER = {"", "-", "u", "o", "n/a", "none", "unknown", "other", "do_not_wish_to_say"} | {
+    "non-binary", "transgender", "intersex",
+}  # fmt: skip
 
 
-def read_corpus(path: Path | str) -> list[Utterance]:
-    """Read ``manifest.csv`` (or the folder that holds one); paths in it are relative to it."""
+def read_corpus(path: Path | str, *, audio: bool = True) -> list[Utterance]:
+    """Read a corpus of any known form (see :mod:`voxrisk.corpus.forms`), in a stable order.
+
+    Args:
+        path: A folder or a manifest file.
+        audio: Whether every audio file must be there. Without it only the table is read.
+
+    Raises:
+        InputError: If the form is not recognised, a row is malformed, an id is used twice or
+            audio is missing; the message names the file and the line.
+    """
+    from voxrisk.corpus.forms import recognise  # each form builds on the table in this file
+
     path = Path(path)
-    manifest = path / "manifest.csv" if path.is_dir() else path
-    if not manifest.is_file():
+    if not path.exists():
         raise InputError(f"{path}: no such corpus; give a folder of audio or a manifest.csv")
-    with manifest.open(encoding="utf-8", newline="") as stream:
-        reader = csv.DictReader(stream)
-        missing = [name for name in REQUIRED if name not in (reader.fieldnames or ())]
-        if missing:
-            raise InputError(f"{manifest} line 1: no column {', '.join(missing)}")
-        return [_row(row, manifest, reader.line_num) for row in reader]
+    located = list(recognise(path).read(path))
+    if not located:
+        raise InputError(f"{path}: the corpus holds no utterances")
+    _refuse_doubled(located)
+    if audio:
+        _refuse_missing(located)
+    return [row for _, row in located]
 
 
-def _row(row: Mapping[str, str], manifest: Path, line: int) -> Utterance:
-    values: dict[str, object] = {}
-    for name in COLUMNS:
-        if not (text := (row.get(name) or "").strip()):
-            if name in REQUIRED:
-                raise InputError(f"{manifest} line {line}: {name} is empty")
-            continue
-        try:
-            values[name] = float(text) if name in NUMBERS else text
-        except ValueError:
-            raise InputError(f"{manifest} line {line}: {name} is {text!r}, not a number") from None
-    values["path"] = manifest.parent / str(values["path"])
-    extra = {key: value for key, value in row.items() if key not in COLUMNS}
-    return Utterance(**values, extra=extra)  # type: ignore[arg-type]
+def _refuse_doubled(located: Iterable[Located]) -> None:
+    first: dict[str, str] = {}
+    for where, row in located:
+        if row.utterance in first:
+            raise InputError(
+                f"{where}: the id {row.utterance!r} is already used at {first[row.utterance]}; "
+                "ids must be unique"
+            )
+        first[row.utterance] = where
+
+
+def _refuse_missing(located: Iterable[Located]) -> None:
+    exists: dict[Path, bool] = {}
+    missing = []
+    for where, row in located:
+        if row.path not in exists:
+            exists[row.path] = row.path.is_file()
+        if not exists[row.path]:
+            missing.append((where, row))
+    if missing:
+        where, row = missing[0]
+        more = f" (and {len(missing) - 1} more are missing)" if len(missing) > 1 else ""
+        raise InputError(
+            f"{where}: no audio file {row.path} for {row.utterance!r}{more}; "
+            "`voxrisk corpus check` lists all of them"
+        )
+
+
+def read_gender(text: str, where: str) -> str | None:
+    """``"f"``, ``"m"``, or None where the corpus does not say or says something else.
+
+    >>> read_gender("Female", "speakers.txt line 1"), read_gender("other", "speakers.txt line 2")
+    ('f', None)
+    """
+    word = text.strip().lower()
+    if word in NO_GENDER:
+        return None
+    if word not in GENDERS:
+        raise InputError(f"{where}: gender is {text!r}; write f or m, or leave it empty")
+    return GENDERS[word]
+
+
+def file_name(identifier: str, ending: str) -> str:
+    """A file name for an id from a manifest: one plain name, whatever the id holds.
+
+    Letters, digits, dots, hyphens and underscores stay as they are; anything else, a leading dot
+    and every slash are percent-coded, so no id can reach another folder, and two ids never share a
+    name. A very long id keeps its beginning and a hash of the whole.
+
+    >>> file_name("61-70968-0001", ".flac"), file_name("../../etc/passwd", ".flac")
+    ('61-70968-0001.flac', '%2E.%2F..%2Fetc%2Fpasswd.flac')
+    """
+    name = re.sub(
+        rb"[^A-Za-z0-9._-]",
+        lambda m: b"%%%02X" % m[0][0],
+        identifier.encode("utf-8", "surrogatepass"),
+    ).decode("ascii")
+    if name.startswith("."):
+        name = "%2E" + name[1:]
+    if len(name) > 180:
+        digest = hashlib.blake2b(identifier.encode("utf-8", "surrogatepass"), digest_size=16)
+        name = f"{name[:140]}%{digest.hexdigest()}"
+    return name + ending
 
 
 def write_corpus(path: Path | str, utterances: Iterable[Utterance]) -> None:
-    """Write ``manifest.csv``; audio paths below its folder are written relative to it."""
+    """Write ``manifest.csv``; audio below its folder gets a relative path, other a full one."""
     path = Path(path)
+    folder = path.parent.absolute()
     rows = list(utterances)
     extra = sorted({key for row in rows for key in row.extra})
     used = [c for c in COLUMNS if c in REQUIRED or any(getattr(r, c) is not None for r in rows)]
@@ -89,7 +161,8 @@ def write_corpus(path: Path | str, utterances: Iterable[Utterance]) -> None:
     writer.writerow([*used, *extra])
     for row in rows:
         cells = {name: getattr(row, name) for name in used}
-        if row.path.is_relative_to(path.parent):
-            cells["path"] = row.path.relative_to(path.parent)
+        full = row.path.absolute()
+        inside = full.is_relative_to(folder)
+        cells["path"] = (full.relative_to(folder) if inside else full).as_posix()
         writer.writerow([*cells.values(), *(row.extra.get(key, "") for key in extra)])
     write_text(path, text.getvalue())

@@ -1,0 +1,177 @@
+"""``voxrisk corpus``: look at a corpus, bring it to one table, split it, make a demo corpus."""
+
+import json
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from voxrisk.corpus.check import Findings
+    from voxrisk.corpus.splits import Split
+
+app = typer.Typer(no_args_is_help=True, help="Look at a corpus, split it, make a demo corpus.")
+
+Corpus = Annotated[Path, typer.Argument(help="A folder of audio, a manifest, a known corpus.")]
+Workers = Annotated[int | None, typer.Option(help="Processes; one for each core unless given.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Force = Annotated[bool, typer.Option("--force", help="Write over what is there.")]
+
+
+class By(StrEnum):
+    """What the two sides of a split do not share."""
+
+    session = "session"
+    ab = "ab"
+    speaker = "speaker"
+
+
+@app.command()
+def check(
+    corpus: Corpus,
+    rate: Annotated[
+        int | None, typer.Option(help="Sample rate all files should have; else the commonest.")
+    ] = None,
+    min_duration: Annotated[float, typer.Option(help="Shorter utterances are a problem.")] = 0.5,
+    workers: Workers = None,
+    as_json: Json = False,
+) -> None:
+    """Find files that are missing, unreadable, short, silent, clipped, doubled or mis-sampled.
+
+    All problems are told together. Exit code 0: none; 1: some; 2: the corpus cannot be read at all.
+
+    Example: `voxrisk corpus check LibriSpeech/test-clean`
+    """
+    from voxrisk.corpus.check import check_corpus
+    from voxrisk.corpus.table import read_corpus
+
+    rows = read_corpus(corpus, audio=False)
+    findings = check_corpus(rows, rate=rate, shortest=min_duration, workers=workers)
+    if as_json:
+        print(json.dumps(asdict(findings), indent=2, ensure_ascii=False))
+    else:
+        _print_findings(findings)
+    if findings.problems:
+        raise typer.Exit(1)
+
+
+def _print_findings(findings: "Findings") -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console()
+    if findings.problems:
+        table = Table("utterance", "problem", "detail", "file")
+        for problem in findings.problems:
+            cells = (problem.utterance, problem.kind, problem.detail, problem.path)
+            table.add_row(*(escape(cell) for cell in cells))
+        console.print(table)
+    rates = ", ".join(f"{n} at {rate} Hz" for rate, n in findings.rates.items())
+    console.print(
+        f"{findings.utterances} utterances of {findings.speakers} speakers, "
+        f"{findings.seconds / 3600:.2f} h ({rates or 'nothing readable'}); "
+        f"{len(findings.problems)} problems",
+        highlight=False,
+    )
+
+
+@app.command(name="import")
+def import_(
+    corpus: Corpus,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The manifest to write.")],
+    force: Force = False,
+) -> None:
+    """Write the plain table of any known corpus, to look at or to edit.
+
+    Example: `voxrisk corpus import cv-corpus-17.0/en -o manifest.csv`
+    """
+    from voxrisk.corpus.table import read_corpus, write_corpus
+    from voxrisk.types import InputError
+
+    if output.exists() and not force:
+        raise InputError(f"{output} exists; choose another name or add --force")
+    rows = read_corpus(corpus)
+    write_corpus(output, rows)
+    speakers = len({row.speaker for row in rows})
+    print(f"{output}: {len(rows)} utterances of {speakers} speakers")
+
+
+@app.command()
+def split(
+    corpus: Corpus,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the two sides.")],
+    by: Annotated[
+        By,
+        typer.Option(
+            help="session: enrolment and trials of the same speakers. ab: sets A and B of the "
+            "linkability and singling-out attacks. speaker: training and evaluation."
+        ),
+    ] = By.session,
+    share: Annotated[
+        float | None,
+        typer.Option(help="Of the enrolment, of B's part, of the evaluation speakers."),
+    ] = None,
+    speakers: Annotated[int | None, typer.Option(help="With --by ab: speakers in B.")] = None,
+    same_gender: Annotated[
+        bool, typer.Option("--same-gender", help="Compare only speakers of one gender.")
+    ] = False,
+    nontargets: Annotated[
+        int | None, typer.Option(help="At most so many other speakers for each trial.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the random choice.")] = 0,
+    force: Force = False,
+) -> None:
+    """Split a corpus in two sides that share no session, no utterance or no speaker.
+
+    Writes one manifest for each side, split.json, and for sessions the trial list: enroll.csv
+    (enroll,utterance) and trials.csv (enroll,trial,label).
+
+    Example: `voxrisk corpus split LibriSpeech/test-clean --by session --same-gender -o trials`
+    """
+    from voxrisk.corpus import splits
+    from voxrisk.corpus.table import read_corpus
+    from voxrisk.files.atomic import output_folder
+    from voxrisk.types import InputError
+
+    if speakers is not None and by != By.ab:
+        raise InputError("--speakers belongs to --by ab")
+    if (same_gender or nontargets is not None) and by != By.session:
+        raise InputError("--same-gender and --nontargets belong to --by session")
+    rows = read_corpus(corpus)
+    if by == By.session:
+        made = splits.by_session(rows, share=share or 0.5, seed=seed)
+    elif by == By.ab:
+        made = splits.a_and_b(rows, speakers=speakers, share=share or 0.5, seed=seed)
+    else:
+        made = splits.by_speaker(rows, share=share or 0.2, seed=seed)
+    folder = output_folder(output, force=force)
+    _write_split(folder, made, same_gender=same_gender, nontargets=nontargets)
+
+
+def _write_split(folder: Path, made: "Split", *, same_gender: bool, nontargets: int | None) -> None:
+    from voxrisk.corpus.table import write_corpus
+    from voxrisk.corpus.trials import make_trials, write_enrolments, write_trials
+    from voxrisk.files.atomic import write_text
+
+    record: dict[str, object] = {"by": made.by, "seed": made.seed, "left_out": dict(made.left_out)}
+    for name, side in made.sides.items():
+        write_corpus(folder / name / "manifest.csv", side)
+        people = len({row.speaker for row in side})
+        record[name] = {"utterances": len(side), "speakers": people}
+        print(f"{name}: {len(side)} utterances of {people} speakers")
+    if "enroll" in made.sides:
+        enroll, trial = made.sides["enroll"], made.sides["trial"]
+        write_enrolments(folder / "enroll.csv", enroll)
+        trials = make_trials(
+            enroll, trial, same_gender=same_gender, nontargets=nontargets, seed=made.seed
+        )
+        record["trials"] = write_trials(folder / "trials.csv", trials)
+        print(f"trials: {record['trials']}")
+    if made.by == "utterance":
+        print("the corpus names no sessions: both sides may come from the same recording session")
+    for speaker, reason in made.left_out.items():
+        print(f"left out: {speaker} ({reason})")
+    write_text(folder / "split.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")

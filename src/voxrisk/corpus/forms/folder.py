@@ -1,0 +1,70 @@
+"""A folder tree of audio: the first folder is the speaker, a second one (if any) the session.
+
+``ROOT/SPEAKER/file.wav`` or ``ROOT/SPEAKER/SESSION/…/file.wav``, as VoxCeleb has it. The id is the
+path with hyphens for slashes; a folder whose name already begins the next part is left out, so
+``61/61-70968-0001.flac`` is ``61-70968-0001``. A text file of the same name beside the audio
+(``.txt``, ``.lab``) is the transcript. Symbolic links to folders are not followed.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from voxrisk.corpus.table import Located, Utterance
+from voxrisk.types import InputError
+
+ENDINGS = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".oga", ".aiff", ".aif", ".au", ".sph", ".w64")
+TRANSCRIPTS = (".txt", ".lab")
+
+
+def recognise(path: Path) -> bool:
+    """A folder with at least one audio file in it or below."""
+    return path.is_dir() and next(audio_below(path), None) is not None
+
+
+def audio_below(root: Path) -> Iterator[Path]:
+    """Every audio file below ``root``, in the order of its path; hidden ones are left out."""
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if name.lower().endswith(ENDINGS) and not name.startswith("."):
+                yield Path(folder, name)
+
+
+def read(path: Path) -> Iterator[Located]:
+    """Each audio file."""
+    for file in audio_below(path):
+        parts = file.relative_to(path).with_suffix("").parts
+        if len(parts) == 1:
+            raise InputError(
+                f"{file}: lies outside any speaker's folder; put it in a folder named after its "
+                "speaker, or write a manifest.csv"
+            )
+        utterance = Utterance(
+            utterance=_identifier(parts),
+            path=file,
+            speaker=parts[0],
+            session="-".join(parts[1:-1]) or None,
+            text=_transcript(file),
+        )
+        yield str(file), utterance
+
+
+def _identifier(parts: tuple[str, ...]) -> str:
+    """Path parts to an id.
+
+    >>> _identifier(("61", "61-70968-0001")), _identifier(("p1", "video", "00001"))
+    ('61-70968-0001', 'p1-video-00001')
+    """
+    name = parts[-1]
+    for part in reversed(parts[:-1]):
+        if not (name.startswith((f"{part}-", f"{part}_")) or name == part):
+            name = f"{part}-{name}"
+    return name
+
+
+def _transcript(file: Path) -> str | None:
+    for ending in TRANSCRIPTS:
+        if (text := file.with_suffix(ending)).is_file():
+            return " ".join(text.read_text(encoding="utf-8").split()) or None
+    return None

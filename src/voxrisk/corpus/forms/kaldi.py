@@ -1,0 +1,138 @@
+"""A Kaldi data directory: ``wav.scp``, ``utt2spk`` and, where there, the rest.
+
+Read are ``segments`` (an utterance is a part of a recording), ``spk2gender``, ``text``,
+``utt2dur``, ``utt2lang`` and ``utt2sess``. A line of ``wav.scp`` that is a shell pipe
+(``sph2pipe … |``) or an archive with an offset (``a.ark:123``) is refused and named. **Nothing in
+it is ever run.** Write the audio to files first. Paths that are not absolute are looked for from
+the data directory, then from each folder above it, since recipes write them relative to the folder
+they were started in.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from voxrisk.corpus.forms.manifest import number
+from voxrisk.corpus.table import Located, Utterance, read_gender
+from voxrisk.types import InputError
+
+
+def recognise(path: Path) -> bool:
+    """A folder that holds ``wav.scp``."""
+    return (path / "wav.scp").is_file()
+
+
+def read(path: Path) -> Iterator[Located]:
+    """Each utterance of ``segments``, or of ``wav.scp`` where there are no segments."""
+    audio = _audio(path)
+    speakers = table(path / "utt2spk")
+    genders = {
+        speaker: read_gender(gender, f"{path / 'spk2gender'} line {line}")
+        for speaker, (line, gender) in table(path / "spk2gender", needed=False).items()
+    }
+    known = set(genders)
+    more = {
+        column: table(path / name, needed=False)
+        for column, name in [("text", "text"), ("language", "utt2lang"), ("session", "utt2sess")]
+    }
+    durations = table(path / "utt2dur", needed=False)
+    for where, utterance, recording, start, end in _parts(path, audio):
+        if utterance not in speakers:
+            raise InputError(f"{where}: {utterance!r} has no speaker in {path / 'utt2spk'}")
+        speaker = speakers[utterance][1]
+        if known and speaker not in known:
+            raise InputError(f"{where}: speaker {speaker!r} is not in {path / 'spk2gender'}")
+        duration = durations.get(utterance)
+        yield (
+            where,
+            Utterance(
+                utterance=utterance,
+                path=audio[recording][1],
+                speaker=speaker,
+                gender=genders.get(speaker),
+                **{
+                    column: (rows.get(utterance, (0, ""))[1] or None)
+                    for column, rows in more.items()
+                },  # type: ignore[arg-type]
+                duration=number(duration[1], "duration", f"{path / 'utt2dur'} line {duration[0]}")
+                if duration
+                else None,
+                start=start,
+                end=end,
+            ),
+        )
+
+
+def _parts(
+    path: Path, audio: dict[str, tuple[int, Path]]
+) -> Iterator[tuple[str, str, str, float | None, float | None]]:
+    """Where, utterance, recording, start, end."""
+    file = path / "segments"
+    if not file.is_file():
+        for name, (line, _) in audio.items():
+            yield f"{path / 'wav.scp'} line {line}", name, name, None, None
+        return
+    for utterance, (line, value) in table(file).items():
+        where = f"{file} line {line}"
+        cells = value.split()
+        if len(cells) not in (3, 4):
+            raise InputError(f"{where}: expected 'utterance recording start end'")
+        if cells[0] not in audio:
+            raise InputError(f"{where}: recording {cells[0]!r} is not in {path / 'wav.scp'}")
+        start = number(cells[1], "start", where)
+        # Kaldi writes -1 for "to the end of the recording".
+        end = None if float(cells[2]) == -1 else number(cells[2], "end", where)
+        if end is not None and end <= start:
+            raise InputError(f"{where}: end {end} is not after start {start}")
+        yield where, utterance, cells[0], start, end
+
+
+def _audio(path: Path) -> dict[str, tuple[int, Path]]:
+    file = path / "wav.scp"
+    audio = {}
+    for recording, (line, value) in table(file).items():
+        where = f"{file} line {line}"
+        if value.endswith("|") or value.startswith("|"):
+            raise InputError(
+                f"{where}: {recording!r} is a shell command ({value[:60]}); voxrisk never runs "
+                "commands found in data. Write the audio to files and list those"
+            )
+        if re.search(r":\d+(\[.*\])?$", value):
+            raise InputError(
+                f"{where}: {recording!r} lies in an archive ({value[:60]}); write it to a file"
+            )
+        audio[recording] = line, resolve(Path(value), path)
+    return audio
+
+
+def resolve(audio: Path, folder: Path) -> Path:
+    """A path as a manifest gives it: absolute, or below ``folder`` or any folder above it."""
+    if audio.is_absolute():
+        return audio
+    bases = [folder, *folder.absolute().parents]
+    return next((base / audio for base in bases if (base / audio).is_file()), folder / audio)
+
+
+def table(file: Path, *, needed: bool = True) -> dict[str, tuple[int, str]]:
+    """A Kaldi text table: key → (line, rest of the line). A doubled key is an error."""
+    if not file.is_file():
+        if needed:
+            raise InputError(f"{file}: missing; a Kaldi data directory needs it")
+        return {}
+    rows: dict[str, tuple[int, str]] = {}
+    try:
+        with file.open(encoding="utf-8") as stream:
+            for line, text in enumerate(stream, start=1):
+                key, _, value = text.strip().partition(" ")
+                if "\t" in key:
+                    key, _, value = text.strip().partition("\t")
+                if not key:
+                    continue
+                if key in rows:
+                    raise InputError(
+                        f"{file} line {line}: the id {key!r} is already in line {rows[key][0]}"
+                    )
+                rows[key] = (line, value.strip())
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file}: is not UTF-8 text ({error})") from error
+    return rows

@@ -1,0 +1,58 @@
+"""LibriTTS and LibriTTS-R (Zen et al., Interspeech 2019): read English, 2,456 speakers, CC BY 4.0.
+
+``SUBSET/SPEAKER/CHAPTER/SPEAKER_CHAPTER_PPPPPP_SSSSSS.wav`` at 24 kHz, with ``.normalized.txt``
+beside each, and ``SPEAKERS.txt`` or ``speakers.tsv`` (id, gender). Given may be the root or one
+subset. The session is the chapter. The same people and chapters as LibriSpeech: never mix the two
+over the two sides of a split.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from voxrisk.corpus.forms.librispeech import gender_of, read_speakers
+from voxrisk.corpus.table import Located, Utterance, read_gender
+from voxrisk.types import InputError
+
+ENDING = ".normalized.txt"
+
+
+def recognise(path: Path) -> bool:
+    """A folder with ``*.normalized.txt`` beside the audio."""
+    return path.is_dir() and next(_transcripts(path), None) is not None
+
+
+def _transcripts(path: Path) -> Iterator[Path]:
+    for depth in ("*", "*/*", "*/*/*"):
+        for chapter in sorted(path.glob(depth)):
+            if chapter.is_dir():
+                yield from sorted(chapter.glob(f"*{ENDING}"))
+
+
+def read(path: Path) -> Iterator[Located]:
+    """Each transcript and its audio."""
+    genders = read_speakers(path, "SPEAKERS.txt") or _from_tsv(path)
+    for file in _transcripts(path):
+        utterance = file.name.removesuffix(ENDING)
+        speaker, session, *rest = utterance.split("_")
+        if not rest:
+            raise InputError(f"{file}: {utterance!r} is not SPEAKER_CHAPTER_PARAGRAPH_SENTENCE")
+        row = Utterance(
+            utterance=utterance,
+            path=file.with_name(utterance + ".wav"),
+            speaker=speaker,
+            gender=gender_of(speaker, genders, str(file)),
+            text=" ".join(file.read_text(encoding="utf-8").split()) or None,
+            session=session,
+            language="en",
+            extra={"subset": file.parents[2].name},
+        )
+        yield str(file), row
+
+
+def _from_tsv(path: Path) -> dict[str, str | None]:
+    for folder in (path, path.absolute().parent):
+        if (file := folder / "speakers.tsv").is_file():
+            rows = enumerate(file.read_text(encoding="utf-8").splitlines(), start=1)
+            cells = [(line, row.split("\t")) for line, row in rows if line > 1 and row.strip()]
+            return {row[0]: read_gender(row[1], f"{file} line {line}") for line, row in cells}
+    return {}

@@ -1,0 +1,81 @@
+"""``voxrisk corpus check`` finds each kind of trouble, all of them in one run."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from typer.testing import CliRunner
+
+from voxrisk.cli import app
+from voxrisk.corpus import Utterance, read_corpus
+from voxrisk.corpus.check import KINDS, check_corpus, clipped
+
+RATE = 16_000
+
+
+@pytest.fixture
+def troubled(tmp_path: Path) -> Path:
+    """One file of each kind of trouble, named after it, and three good ones."""
+    random = np.random.default_rng(0)
+    noise = np.round(3000 * random.standard_normal((4, RATE))) / 2**15  # exact in 16 bits
+    files = {
+        "good1": noise[0], "good2": noise[1], "good3": noise[2], "doubled": noise[0],
+        "short": noise[3][:1000], "silent": 1e-4 * noise[3], "empty": noise[3][:0],
+        "clipped": np.clip(30 * noise[3], -1, 1),
+    }  # fmt: skip
+    for name, samples in files.items():
+        soundfile.write(tmp_path / f"{name}.wav", samples, RATE)
+    # The same sound in another container is still the same sound.
+    (tmp_path / "doubled.wav").unlink()
+    soundfile.write(tmp_path / "doubled.wav.flac", noise[0], RATE)
+    (tmp_path / "doubled.wav.flac").rename(tmp_path / "doubled.wav")
+    soundfile.write(tmp_path / "rate.wav", noise[3], 8_000)
+    (tmp_path / "unreadable.wav").write_bytes(b"this is not audio")
+    names = [*files, "rate", "unreadable", "missing"]
+    lines = [f"{name},{name}.wav,s{i % 2}" for i, name in enumerate(names)]
+    (tmp_path / "manifest.csv").write_text("\n".join(["utterance,path,speaker", *lines]))
+    return tmp_path
+
+
+def test_every_kind_of_trouble_is_found_together(troubled: Path) -> None:
+    findings = check_corpus(read_corpus(troubled, audio=False), workers=1)
+    found = {problem.utterance: problem.kind for problem in findings.problems}
+    expected = {kind: kind for kind in KINDS}
+    assert found == expected
+    assert findings.utterances == 11
+    assert findings.rates == {8_000: 1, 16_000: 7}
+
+
+def test_workers_do_not_change_the_findings(troubled: Path) -> None:
+    rows = read_corpus(troubled, audio=False)
+    assert check_corpus(rows, workers=1) == check_corpus(rows, workers=2)
+
+
+def test_command_reports_json_and_exit_code(troubled: Path, tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["corpus", "check", str(troubled), "--json", "--workers", "1"])
+    assert result.exit_code == 1
+    assert {p["kind"] for p in json.loads(result.stdout)["problems"]} == set(KINDS)
+    result = CliRunner().invoke(app, ["corpus", "check", str(troubled), "--workers", "1"])
+    assert "8 problems" in result.stdout
+
+
+def test_real_speech_has_no_problems(shared: Path) -> None:
+    rows = read_corpus(shared / "librispeech_eval")[::40]
+    assert check_corpus(rows, workers=1).problems == ()
+
+
+def test_loud_is_not_clipped() -> None:
+    """A full-scale sine touches full scale, but never stays there."""
+    sine = np.sin(2 * np.pi * 440 * np.arange(RATE) / RATE).astype(np.float32)[:, None]
+    assert clipped(sine * 0.9985) == 0
+    assert clipped(np.clip(sine * 2, -1, 1)) > 0.5
+
+
+def test_the_same_part_of_a_file_twice_is_doubled(troubled: Path) -> None:
+    path = troubled / "good1.wav"
+    parts = [(0.0, 0.6), (0.3, 0.9), (0.0, 0.6)]
+    rows = [Utterance(f"u{i}", path, "s", start=a, end=b) for i, (a, b) in enumerate(parts)]
+    (problem,) = check_corpus(rows, workers=1).problems
+    assert (problem.utterance, problem.detail) == ("u2", "the same sound as u0")
