@@ -1,7 +1,7 @@
 """ECAPA-TDNN (Desplanques et al. 2020) in plain torch, with the parameter names of SpeechBrain.
 
-A state dict of SpeechBrain's ``ECAPA_TDNN`` therefore loads here and the other way round. Two things
-differ from SpeechBrain's class. Padding is fully masked: each utterance is mirrored at its own end
+A state dict of SpeechBrain's ``ECAPA_TDNN`` therefore loads here and the other way round. Two
+things differ from that class. Padding is fully masked: each utterance is mirrored at its own end
 before a convolution and padded frames stay out of every mean, so that a vector is the same alone or
 in a batch. And the global context of the attention is multiplied once for an utterance instead of
 once for each frame.
@@ -10,8 +10,8 @@ once for each frame.
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 
 from voxrisk.attack.features import MELS, frame_mask
 
@@ -58,7 +58,7 @@ class Convolution(nn.Module):
 
 
 def _mirror(x: Tensor, pad: int, frames: Tensor | None) -> Tensor:
-    padded = F.pad(x, (pad, pad), mode="reflect")
+    padded = functional.pad(x, (pad, pad), mode="reflect")
     if frames is None:
         return padded
     beyond = frames[:, None] + torch.arange(pad, device=x.device)
@@ -92,9 +92,11 @@ class Tdnn(nn.Module):
         self.conv = Convolution(inputs, outputs, kernel, dilation)
         self.norm = Normalisation(outputs)
 
-    def forward(self, x: Tensor, frames: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, frames: Tensor | None = None, mask: Tensor | None = None
+    ) -> Tensor:
         """Map ``(n, inputs, T)`` to ``(n, outputs, T)``."""
-        return self.norm(F.relu(self.conv(x, frames)), mask)  # type: ignore[no-any-return]
+        return self.norm(functional.relu(self.conv(x, frames)), mask)  # type: ignore[no-any-return]
 
 
 class Res2Net(nn.Module):
@@ -103,11 +105,11 @@ class Res2Net(nn.Module):
     def __init__(self, channels: int, kernel: int, dilation: int) -> None:
         super().__init__()
         width = channels // SCALE
-        self.blocks = nn.ModuleList(
-            Tdnn(width, width, kernel, dilation) for _ in range(SCALE - 1)
-        )
+        self.blocks = nn.ModuleList(Tdnn(width, width, kernel, dilation) for _ in range(SCALE - 1))
 
-    def forward(self, x: Tensor, frames: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, frames: Tensor | None = None, mask: Tensor | None = None
+    ) -> Tensor:
         """Map ``(n, channels, T)`` to the same shape."""
         first, *others = x.chunk(SCALE, dim=1)
         results = [first]
@@ -127,7 +129,7 @@ class SqueezeExcite(nn.Module):
     def forward(self, x: Tensor, weight: Tensor | None = None) -> Tensor:
         """Map ``(n, channels, T)`` to the same shape."""
         mean = x.mean(2, keepdim=True) if weight is None else (x * weight).sum(2, keepdim=True)
-        return x * torch.sigmoid(self.conv2(F.relu(self.conv1(mean))))
+        return x * torch.sigmoid(self.conv2(functional.relu(self.conv1(mean))))
 
 
 class SeRes2Net(nn.Module):
@@ -169,9 +171,9 @@ class AttentivePooling(nn.Module):
         # One convolution over [x, mean, deviation] is a sum of two; the second is constant in time.
         layer = self.tdnn.conv.conv
         split = x.shape[1]
-        hidden = F.conv1d(x, layer.weight[:, :split], layer.bias)
-        hidden = hidden + F.conv1d(context, layer.weight[:, split:])
-        score = self.conv(torch.tanh(self.tdnn.norm(F.relu(hidden), mask)))
+        hidden = functional.conv1d(x, layer.weight[:, :split], layer.bias)
+        hidden = hidden + functional.conv1d(context, layer.weight[:, split:])
+        score = self.conv(torch.tanh(self.tdnn.norm(functional.relu(hidden), mask)))
         if mask is not None:
             score = score.masked_fill(~mask, -torch.inf)
         attention = torch.softmax(score, dim=2)
@@ -214,4 +216,5 @@ class Ecapa(nn.Module):
             results.append(x)
         x = self.mfa(torch.cat(results, dim=1), frames, mask)
         x = self.fc(self.asp_bn(self.asp(x, mask, weight)))
-        return x[:, :, 0]
+        vectors: Tensor = x[:, :, 0]
+        return vectors

@@ -1,5 +1,6 @@
 """A trained ECAPA-TDNN as an encoder, from a checkpoint of SpeechBrain or of ``voxrisk train``."""
 
+import contextlib
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,8 +24,7 @@ class EcapaEncoder:
     def __init__(
         self, name: str, path: Path, *, device: str = "auto", threads: int | None = None
     ) -> None:
-        if threads:
-            torch.set_num_threads(threads)
+        self.threads = threads
         self.name = name
         self.identity = file_identity(path)
         self.device = pick_device(device)
@@ -32,8 +32,12 @@ class EcapaEncoder:
         self.dimension = self.model.size.embedding
 
     def embed(self, waveforms: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-        """Embed waveforms ``(samples,)`` at 16 kHz; vectors ``(n, dimension)`` in the same order."""
+        """Embed waveforms ``(samples,)`` at 16 kHz; vectors ``(n, dimension)`` in their order."""
         check_all(waveforms)
+        with _threads(self.threads):
+            return self._embed(waveforms)
+
+    def _embed(self, waveforms: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
         vectors = np.empty((len(waveforms), self.dimension), dtype=np.float32)
         lengths = np.array([len(wave) for wave in waveforms], dtype=np.int64)
         budget = int(BATCH_SECONDS.get(self.device.type, 60.0) * RATE)
@@ -52,6 +56,16 @@ class EcapaEncoder:
         return vectors.float().cpu().numpy()
 
 
+@contextlib.contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def length_batches(lengths: NDArray[np.int64], budget: int) -> Iterator[NDArray[np.int64]]:
     """Split indices into batches of like length whose padded size stays within ``budget``.
 
@@ -65,9 +79,7 @@ def length_batches(lengths: NDArray[np.int64], budget: int) -> Iterator[NDArray[
             start = stop
 
 
-def pad(
-    waves: Sequence[NDArray[np.float32]], device: torch.device
-) -> tuple[Tensor, Tensor | None]:
+def pad(waves: Sequence[NDArray[np.float32]], device: torch.device) -> tuple[Tensor, Tensor | None]:
     """Stack waveforms, padded with zeros; lengths are None when nothing had to be padded."""
     longest = max(len(wave) for wave in waves)
     padded = np.zeros((len(waves), longest), dtype=np.float32)

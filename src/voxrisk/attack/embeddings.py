@@ -66,8 +66,8 @@ def read_embeddings(path: Path | str) -> Embeddings:
         raise InputError(f"{path}: needs the entries utterance and embedding, has {list(entries)}")
     utterance = entries[found["utterance"]].astype(str)
     embedding = entries[found["embedding"]].astype(np.float32)
-    speaker = entries[found["speaker"]].astype(str) if found["speaker"] else np.full(
-        len(utterance), ""
+    speaker = (
+        entries[found["speaker"]].astype(str) if found["speaker"] else np.full(len(utterance), "")
     )
     if embedding.ndim != 2 or not len(utterance) == len(speaker) == len(embedding):
         raise InputError(

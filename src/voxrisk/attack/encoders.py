@@ -3,7 +3,7 @@
 An encoder turns waveforms into one float32 vector each. A name may be
 
 * a ready encoder, ``"ecapa-voxceleb"`` or another of :data:`ENCODERS`;
-* a folder: an attacker that ``voxrisk train`` made, or one of SpeechBrain (``embedding_model.ckpt``);
+* a folder with ``embedding_model.ckpt``: an attacker of ``voxrisk train``, or of SpeechBrain;
 * an ONNX file of WeSpeaker or 3D-Speaker (CAM++, ERes2Net);
 * ``"hub:owner/name"``: a repository of the Hugging Face hub that holds one of these.
 """

@@ -54,7 +54,8 @@ def filter_banks(waves: Tensor, lengths: Tensor | None = None) -> Tensor:
     frames = frame_count(lengths)
     mask = frame_mask(frames, decibel.shape[2])
     mean = (decibel * mask).sum(dim=2, keepdim=True) / frames[:, None, None]
-    return (decibel - mean) * mask
+    centred: Tensor = (decibel - mean) * mask
+    return centred
 
 
 def frame_mask(frames: Tensor, total: int) -> Tensor:

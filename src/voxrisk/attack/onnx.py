@@ -45,9 +45,7 @@ HINTS = {
 }
 
 
-def kaldi_filter_banks(
-    waveform: NDArray[np.float32], recipe: KaldiFeatures
-) -> NDArray[np.float32]:
+def kaldi_filter_banks(waveform: NDArray[np.float32], recipe: KaldiFeatures) -> NDArray[np.float32]:
     """Filter banks ``(frames, mels)`` of one utterance, less their mean over time."""
     kaldi: Any = require("kaldi_native_fbank", extra="attack")
     options = kaldi.FbankOptions()
@@ -100,7 +98,7 @@ class OnnxEncoder:
         self.dimension = self._one(np.zeros((200, self.recipe.mels), dtype=np.float32)).size
 
     def embed(self, waveforms: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-        """Embed waveforms ``(samples,)`` at 16 kHz; vectors ``(n, dimension)`` in the same order."""
+        """Embed waveforms ``(samples,)`` at 16 kHz; vectors ``(n, dimension)`` in their order."""
         check_all(waveforms)
         vectors = np.empty((len(waveforms), self.dimension), dtype=np.float32)
         for i, wave in enumerate(waveforms):
@@ -118,15 +116,20 @@ def _providers(runtime: Any, device: str) -> list[str]:
     cuda = "CUDAExecutionProvider" in runtime.get_available_providers()
     if device.startswith("cuda") and not cuda:
         raise InputError(f"device {device!r} was asked for, but this ONNX Runtime sees no GPU")
-    return [*(["CUDAExecutionProvider"] if cuda and device != "cpu" else []), "CPUExecutionProvider"]
+    return [
+        *(["CUDAExecutionProvider"] if cuda and device != "cpu" else []),
+        "CPUExecutionProvider",
+    ]
 
 
 def _guess(path: Path, session: Any) -> str:
     """Which features: the file's own metadata (as sherpa-onnx writes it), else its name."""
-    framework = session.get_modelmeta().custom_metadata_map.get("framework", "").lower()
+    framework: str = session.get_modelmeta().custom_metadata_map.get("framework", "").lower()
     if framework in FEATURES:
         return framework
-    found = [key for key, words in HINTS.items() if any(word in path.name.lower() for word in words)]
+    found = [
+        key for key, words in HINTS.items() if any(word in path.name.lower() for word in words)
+    ]
     if len(found) != 1:
         raise InputError(
             f"{path}: cannot tell on which features it was trained; let the file's name contain "

@@ -32,9 +32,7 @@ def cosine(enroll: Floats, trial: Floats) -> Floats:
     return np.asarray(_unit(enroll) @ _unit(trial).T)
 
 
-def enrolment_vectors(
-    embeddings: Embeddings, enrolments: Mapping[str, Sequence[str]]
-) -> Floats:
+def enrolment_vectors(embeddings: Embeddings, enrolments: Mapping[str, Sequence[str]]) -> Floats:
     """Mean vector ``(m, d)`` of each enrolment, in the order of ``enrolments``.
 
     Raises:
@@ -49,6 +47,11 @@ def enrolment_vectors(
         rows = [embeddings.row[u] for u in utterances]
         vectors[i] = embeddings.embedding[rows].mean(axis=0, dtype=np.float64)
     return vectors
+
+
+def speaker_means(embeddings: Embeddings) -> Floats:
+    """One mean vector for each speaker of a training set: the cohort of AS-norm."""
+    return enrolment_vectors(embeddings, embeddings.of_speakers())
 
 
 def score_pairs(
