@@ -9,12 +9,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from voxrisk.attack import load_encoder  # noqa: E402
-from voxrisk.attack.ecapa import SIZES, Ecapa  # noqa: E402
+from voxrisk.attack.ecapa import Ecapa  # noqa: E402
 from voxrisk.attack.ecapa_encoder import length_batches  # noqa: E402
 from voxrisk.attack.embed import embed_corpus  # noqa: E402
 from voxrisk.attack.embeddings import read_embeddings  # noqa: E402
 from voxrisk.attack.features import filter_banks, frame_count  # noqa: E402
 from voxrisk.attack.onnx import FEATURES, kaldi_filter_banks  # noqa: E402
+from voxrisk.attack.sizes import SIZES  # noqa: E402
 from voxrisk.corpus import Utterance, read_audio, read_corpus, write_audio  # noqa: E402
 from voxrisk.types import InputError  # noqa: E402
 

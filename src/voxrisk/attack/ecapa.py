@@ -7,39 +7,13 @@ in a batch. And the global context of the attention is multiplied once for an ut
 once for each frame.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from voxrisk.attack.features import MELS, frame_mask
+from voxrisk.attack.sizes import EcapaSize
 
-
-@dataclass(frozen=True, slots=True)
-class EcapaSize:
-    """How large an ECAPA-TDNN is; everything else is the same for all.
-
-    Attributes:
-        channels: Channels of the first four blocks; the aggregation has three times as many.
-        attention: Channels of the attention.
-        squeeze: Channels of the squeeze-and-excitation.
-        embedding: Length of the speaker vector.
-    """
-
-    channels: int
-    attention: int = 128
-    squeeze: int = 128
-    embedding: int = 192
-
-
-# spane: SpeechBrain's standard size (20.8 M parameters); vpc24: VoicePrivacy 2024 (6.2 M);
-# small: for a look on a CPU.
-SIZES = {
-    "spane": EcapaSize(1024),
-    "vpc24": EcapaSize(512),
-    "small": EcapaSize(128, attention=64, squeeze=64),
-}
 SCALE = 8  # groups of channels in a Res2Net block
 EPSILON = 1e-12
 

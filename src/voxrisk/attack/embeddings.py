@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,10 +91,6 @@ def read_embeddings(path: Path | str) -> Embeddings:
 def write_embeddings(path: Path | str, embeddings: Embeddings) -> None:
     """Write an NPZ file, whole or not at all."""
     with atomic(path) as part:
-        np.savez(
-            part,
-            utterance=embeddings.utterance,
-            speaker=embeddings.speaker,
-            embedding=embeddings.embedding,
-            **{name: np.array(text) for name, text in embeddings.about.items()},
-        )
+        entries: dict[str, Any] = {name: np.array(text) for name, text in embeddings.about.items()}
+        entries |= {name: getattr(embeddings, name) for name in NAMES}
+        np.savez(part, **entries)

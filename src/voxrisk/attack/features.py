@@ -1,6 +1,6 @@
 """Log-mel filter banks in plain torch, equal to those that SpeechBrain's ECAPA was trained on.
 
-25 ms Hamming windows every 10 ms, centred and padded with zeros; 80 triangular filters between 0 and
+25 ms Hamming windows every 10 ms, centred and padded with zeros; 80 triangular filters from 0 to
 8 kHz; decibels, at most 80 dB below the loudest value of the utterance; the mean over time removed.
 """
 

@@ -6,6 +6,7 @@ length before that mean.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -83,7 +84,7 @@ def score_pairs(
     rows_at_once = max(1, BLOCK // max(len(trial), 1))
     order = np.argsort(left, kind="stable")
     bounds = np.searchsorted(left[order], np.arange(0, len(enroll) + rows_at_once, rows_at_once))
-    for block, (start, stop) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+    for block, (start, stop) in enumerate(pairwise(bounds.tolist())):
         chosen = order[start:stop]
         first = block * rows_at_once
         table = backend(enroll[first : first + rows_at_once], trial)

@@ -8,6 +8,7 @@ from voxrisk.cli import corpus
 from voxrisk.cli.embed import embed
 from voxrisk.cli.models import models_app
 from voxrisk.cli.score import score
+from voxrisk.cli.train import train
 from voxrisk.types import InputError, MissingExtraError
 
 app = typer.Typer(
@@ -35,6 +36,7 @@ app.add_typer(corpus.app, name="corpus")
 app.add_typer(models_app, name="models")
 app.command()(embed)
 app.command()(score)
+app.command()(train)
 
 
 def main() -> None:
