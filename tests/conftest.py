@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# Compilation makes first calls slow, and a failure must be the same for everyone.
+settings.register_profile("voxrisk", deadline=None, max_examples=60, derandomize=True)
+settings.load_profile("voxrisk")
 
 SHARED = Path(os.environ.get("VOXRISK_SHARED", Path(__file__).parents[2] / "shared"))
 

@@ -5,7 +5,9 @@ import sys
 import typer
 
 from voxrisk.cli import corpus
+from voxrisk.cli.demo import demo
 from voxrisk.cli.embed import embed
+from voxrisk.cli.measure import EXAMPLE, measure
 from voxrisk.cli.models import models_app
 from voxrisk.cli.score import score
 from voxrisk.cli.train import train
@@ -37,6 +39,8 @@ app.add_typer(models_app, name="models")
 app.command()(embed)
 app.command()(score)
 app.command()(train)
+app.command(epilog=EXAMPLE)(measure)
+app.command()(demo)
 
 
 def main() -> None:

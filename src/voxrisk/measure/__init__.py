@@ -1,4 +1,86 @@
 """Metrics: plain functions on arrays, with NumPy, SciPy and numba and nothing of files or audio.
 
-A higher score always means "more likely the same speaker". Rates are fractions.
+A higher score always means "more likely the same speaker". Rates are fractions. Score metrics take
+``target`` and ``nontarget`` scores, or the :class:`Roc` made from them once.
 """
+
+from voxrisk.measure.calibration import (
+    Calibration,
+    cllr,
+    ece_profile,
+    min_cllr,
+    pav,
+    zero_evidence,
+)
+from voxrisk.measure.eer import interpolated_eer, kaldi_eer, min_dcf, rocch_eer, vertex_eer
+from voxrisk.measure.linkability import LocalLinkability, linkability, local_linkability
+from voxrisk.measure.ranking import (
+    Ranks,
+    mean_normalised_rank,
+    median_normalised_rank,
+    precision_at_1,
+    precision_at_10_percent,
+    ranks,
+)
+from voxrisk.measure.resampling import (
+    basic_interval,
+    bootstrap,
+    exact_interval,
+    percentile_interval,
+    speaker_weights,
+)
+from voxrisk.measure.roc import Roc, roc
+from voxrisk.measure.similarity import (
+    Similarity,
+    de_identification,
+    diagonal_dominance,
+    distinctiveness_gain,
+    similarity_matrix,
+)
+from voxrisk.measure.summary import DEFINITIONS, evaluate, evaluate_similarity, score_metrics
+from voxrisk.measure.trials import Trials, trials
+from voxrisk.measure.zebra import expected_disclosure, tag, worst_case_disclosure
+
+__all__ = [
+    "DEFINITIONS",
+    "Calibration",
+    "LocalLinkability",
+    "Ranks",
+    "Roc",
+    "Similarity",
+    "Trials",
+    "basic_interval",
+    "bootstrap",
+    "cllr",
+    "de_identification",
+    "diagonal_dominance",
+    "distinctiveness_gain",
+    "ece_profile",
+    "evaluate",
+    "evaluate_similarity",
+    "exact_interval",
+    "expected_disclosure",
+    "interpolated_eer",
+    "kaldi_eer",
+    "linkability",
+    "local_linkability",
+    "mean_normalised_rank",
+    "median_normalised_rank",
+    "min_cllr",
+    "min_dcf",
+    "pav",
+    "percentile_interval",
+    "precision_at_1",
+    "precision_at_10_percent",
+    "ranks",
+    "roc",
+    "rocch_eer",
+    "score_metrics",
+    "similarity_matrix",
+    "speaker_weights",
+    "tag",
+    "trials",
+    "vertex_eer",
+    "worst_case_disclosure",
+    "zero_evidence",
+]

@@ -1,8 +1,8 @@
 """Compiled loops under the score metrics. Counts are float64, so that weights fit the same code.
 
 The curve of a score set is four arrays, ascending by score (see :class:`voxrisk.measure.roc.Roc`):
-``target`` trials at each distinct target score, nontarget trials ``equal`` to it, and the ``gap``
-of nontargets between neighbours. A *block* is a stretch of scores that PAV gives one posterior:
+``target`` trials in each run of targets, nontarget trials ``equal`` to it, and the ``gap`` of
+nontargets between neighbours. A *block* is a stretch of scores that PAV gives one posterior:
 ``bt`` targets and ``bn`` nontargets.
 """
 
@@ -18,76 +18,78 @@ Array = NDArray[Any]
 
 @compiled
 def interleave(target: Array, nontarget: Array) -> tuple[Array, Array, Array, Array]:
-    """Count how two sorted arrays interleave: distinct target scores, counts, ties, gaps."""
+    """Count how two sorted arrays interleave: runs of targets, ties, gaps of nontargets."""
     n, m = target.size, nontarget.size
-    k = 1
-    for i in range(1, n):
-        k += target[i] != target[i - 1]
-    score = np.empty(k)
-    count = np.empty(k)
-    equal = np.empty(k)
-    gap = np.empty(k + 1)
-    i = j = 0
-    for g in range(k):
-        value = target[i]
-        first = i
-        while i < n and target[i] == value:
-            i += 1
-        score[g] = value
-        count[g] = i - first
-        first = j
+    room = min(n, 2 * m + 1)  # a nontarget parts two runs, or is a run of ties between them
+    score = np.empty(room)
+    count = np.empty(room)
+    equal = np.empty(room)
+    gap = np.empty(room + 1)
+    i = j = g = 0
+    while i < n:
+        value, first = target[i], j
         while j < m and nontarget[j] < value:
             j += 1
         gap[g] = j - first
-        first = j
-        while j < m and nontarget[j] == value:
-            j += 1
-        equal[g] = j - first
-    gap[k] = m - j
-    return score, count, equal, gap
+        score[g] = value
+        first = i
+        if j < m and nontarget[j] == value:
+            while i < n and target[i] == value:
+                i += 1
+            count[g] = i - first
+            first = j
+            while j < m and nontarget[j] == value:
+                j += 1
+            equal[g] = j - first
+        else:
+            bound = nontarget[j] if j < m else np.inf
+            while i < n and target[i] < bound:
+                i += 1
+            count[g] = i - first
+            equal[g] = 0.0
+        g += 1
+    gap[g] = m - j
+    return score[:g], count[:g], equal[:g], gap[: g + 1]
 
 
 @compiled
 def pav(target: Array, equal: Array, gap: Array) -> tuple[Array, Array, Array]:
     """Pool adjacent violators: blocks ``(bt, bn, first)`` of strictly rising posterior.
 
-    Nontargets in a gap always join the target group below them (a posterior of 0 after one above 0
-    is a violation), so group g stands for the scores in [score[g], score[g + 1]); ``first`` is the
-    lowest group of a block and -1 for the nontargets below every target.
+    Nontargets in a gap always join the targets below them (a posterior of 0 after one above 0
+    is a violation), so run g stands for the scores in [score[g], score[g + 1]); ``first`` is the
+    lowest run of a block and -1 for the nontargets below every target.
     """
-    k = target.size
     room = 1024
     bt = np.empty(room)
     bn = np.empty(room)
     first = np.empty(room, np.int64)
     top = 0
-    if gap[0] > 0:
-        bt[0], bn[0], first[0] = 0.0, gap[0], -1
-        top = 1
-    for g in range(k):
-        t = target[g]
-        n = equal[g] + gap[g + 1]
-        if t == 0.0 and n == 0.0:
+    # The highest block stays in registers; the ones below it wait on the stack.
+    t0, n0, f0 = 0.0, gap[0], np.int64(-1)
+    for g in range(target.size):
+        t, n = target[g], equal[g] + gap[g + 1]
+        if t0 * n >= t * n0:
+            if t0 + n0 == 0.0:
+                f0 = np.int64(g)
+            t0 += t
+            n0 += n
+            while top > 0 and bt[top - 1] * n0 >= t0 * bn[top - 1]:
+                top -= 1
+                t0 += bt[top]
+                n0 += bn[top]
+                f0 = first[top]
             continue
-        start = g
-        while top > 0 and bt[top - 1] * n >= t * bn[top - 1]:
-            top -= 1
-            t += bt[top]
-            n += bn[top]
-            start = first[top]
-        if top == room:
+        if top + 1 == room:
+            bt = np.concatenate((bt, np.empty(room)))
+            bn = np.concatenate((bn, np.empty(room)))
+            first = np.concatenate((first, np.empty(room, np.int64)))
             room *= 2
-            wider = np.empty(room)
-            wider[:top] = bt
-            bt = wider
-            wider = np.empty(room)
-            wider[:top] = bn
-            bn = wider
-            longer = np.empty(room, np.int64)
-            longer[:top] = first
-            first = longer
-        bt[top], bn[top], first[top] = t, n, start
+        bt[top], bn[top], first[top] = t0, n0, f0
         top += 1
+        t0, n0, f0 = t, n, np.int64(g)
+    bt[top], bn[top], first[top] = t0, n0, f0
+    top += 1
     return bt[:top].copy(), bn[:top].copy(), first[:top].copy()
 
 
@@ -253,9 +255,10 @@ def kaldi_eer(target: Array, equal: Array, gap: Array) -> float:
     for g in range(target.size):
         below += np.int64(gap[g])
         count = np.int64(target[g])
-        least = ((n_nontarget - below) * n_target + n_nontarget - 1) // n_nontarget
-        position = max(before, least)
-        if count > 0 and position < before + count:
+        # Within the run, the first position p with p / n_target >= share of nontargets not below.
+        above = (n_nontarget - below) * n_target
+        if count > 0 and above <= (before + count - 1) * n_nontarget:
+            position = max(before, (above + n_nontarget - 1) // n_nontarget)
             return min(position, n_target - 1) / n_target
         before += count
         below += np.int64(equal[g])
@@ -283,7 +286,7 @@ def vertex_eer(target: Array, equal: Array, gap: Array) -> float:
         miss += up
         alarm -= down
         last_up, last_down = up, down
-    if 1.0 <= best:
+    if best >= 1.0:
         return 0.0
     return at
 

@@ -23,11 +23,12 @@ class Roc:
     """Order of a set of scores. Counts are float64: whole numbers, or weights.
 
     Attributes:
-        score: ``(k,)`` distinct target scores, ascending.
-        target: ``(k,)`` target trials at each.
-        equal: ``(k,)`` nontarget trials at exactly that score.
-        gap: ``(k + 1,)`` nontarget trials strictly between neighbouring target scores; the first
-            lie below every target, the last above.
+        score: ``(k,)`` lowest score of each run of targets, ascending. A run is one distinct target
+            score, or several with no nontarget among them: no metric can tell the difference.
+        target: ``(k,)`` target trials in the run.
+        equal: ``(k,)`` nontarget trials at exactly that score (then the run is that one score).
+        gap: ``(k + 1,)`` nontarget trials strictly between neighbouring runs; the first lie below
+            every target, the last above.
     """
 
     score: Floats
@@ -47,7 +48,7 @@ class Roc:
 
     @property
     def miss(self) -> Floats:
-        """``(2k + 2,)`` miss rate at each vertex of the staircase, from accept-all to reject-all."""
+        """``(2k + 2,)`` miss rate at each vertex of the staircase, accept-all to reject-all."""
         up = np.zeros(2 * self.target.size + 1)
         up[1::2] = self.target
         return _cumulated(up)
@@ -62,8 +63,9 @@ class Roc:
 
 
 def _cumulated(steps: Floats) -> Floats:
-    total = np.concatenate(([0.0], np.cumsum(steps)))
-    return total / total[-1]
+    total: Floats = np.concatenate(([0.0], np.cumsum(steps)))
+    share: Floats = total / total[-1]
+    return share
 
 
 def roc(target: ArrayLike, nontarget: ArrayLike) -> Roc:

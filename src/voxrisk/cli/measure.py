@@ -1,0 +1,178 @@
+"""``voxrisk measure``: every privacy figure of score files, with intervals and pictures."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from voxrisk.types import InputError
+
+if TYPE_CHECKING:
+    from voxrisk.pipeline.score_sets import ScoreSet
+
+EXAMPLE = """
+**Example**
+
+    voxrisk measure anonymized.csv --trials trials.csv --reference original.csv -o figures
+    voxrisk measure B1=b1.txt B2=b2.txt --trials trials_f --speakers utt2spk -o compare
+"""
+
+
+def measure(
+    scores: Annotated[
+        list[str],
+        typer.Argument(metavar="[NAME=]SCORES...", help="Score files: enroll, trial, score."),
+    ],
+    trials: Annotated[
+        list[Path],
+        typer.Option(
+            "--trials",
+            "-t",
+            help="Trial list: enroll, trial, label. Once for all, or once for each score file.",
+        ),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for figures and tables.")],
+    speakers: Annotated[
+        Path | None,
+        typer.Option(help="Speaker of each utterance: utt2spk, CSV or a manifest."),
+    ] = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            help="Scores of the same trials on original speech (OO): printed beside the "
+            "figures, and the base of DeID and G_VD."
+        ),
+    ] = None,
+    cross: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]SCORES",
+            help="Scores of original against protected speech "
+            "(OP), for DeID; once for each score file.",
+        ),
+    ] = None,
+    resamples: Annotated[
+        int, typer.Option(min=0, help="Draws of speakers behind the intervals; 0: no intervals.")
+    ] = 1000,
+    confidence: Annotated[float, typer.Option(min=0.5, max=0.999)] = 0.95,
+    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
+    allow_extra: Annotated[
+        bool, typer.Option("--allow-extra", help="Leave out scores that no trial asks for.")
+    ] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Print results as JSON.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write into a folder in use.")] = False,
+) -> None:
+    """Every privacy figure of a score file, with its interval, chance level and picture.
+
+    SCORES are protected speech compared with protected speech, as the attacker would (any set of
+    scores will do). Reads CSV, TSV, Kaldi and VoicePrivacy files, gzip, Parquet and NPZ.
+    """
+    from voxrisk.files.atomic import output_folder
+    from voxrisk.pipeline.score_sets import load_sets, measure_sets, write_results
+
+    named = [_named(text) for text in scores]
+    if len(trials) not in (1, len(named)):
+        raise InputError(
+            f"{len(trials)} trial lists for {len(named)} score files: give one for all, or one each"
+        )
+    crossed = [_named(text) for text in cross or []]
+    if crossed and len(crossed) != len(named):
+        raise InputError(f"{len(crossed)} --cross files for {len(named)} score files: one each")
+    if crossed and reference is None:
+        raise InputError("--cross needs --reference: DeID compares OP with OO")
+    folder = output_folder(output, force=force)
+    sets = load_sets(
+        named,
+        trials,
+        reference=reference,
+        crossed=[path for _, path in crossed],
+        speakers=speakers,
+        allow_extra=allow_extra,
+    )
+    measured = measure_sets(sets, resamples=resamples, seed=seed, confidence=confidence)
+    text = write_results(measured, folder)
+    written = _draw(measured, folder)
+    if json_output:
+        print(text)
+    else:
+        _print(measured, folder, written)
+
+
+def _named(text: str) -> tuple[str, Path]:
+    name, sign, path = text.partition("=")
+    if sign and not Path(text).exists():
+        return name, Path(path)
+    return Path(text).name.split(".")[0], Path(text)
+
+
+def _draw(sets: "Sequence[ScoreSet]", folder: Path) -> list[Path]:
+    from voxrisk.report import score_figures as figures
+    from voxrisk.report.style import save
+
+    curves = {s.name: s.trials.roc for s in sets}
+    written = save(figures.ece_figure(curves), folder, "ece_profile")
+    written += save(figures.det_figure(curves), folder, "det")
+    written += save(figures.histogram_figure({s.name: s.trials for s in sets}), folder, "scores")
+    for s in sets:
+        if s.similarities:
+            picture = figures.similarity_figure(s.name, s.similarities, s.figures)
+            written += save(picture, folder, f"similarity_{s.slug}")
+    points = {s.name: (s.figures["deid"], s.figures["g_vd"]) for s in sets if "deid" in s.figures}
+    if points:
+        written += save(figures.scatter_figure(points), folder, "deid_gvd")
+    return written
+
+
+def _print(sets: "Sequence[ScoreSet]", folder: Path, written: Sequence[Path]) -> None:
+    from rich.console import Console
+
+    # A table of figures is never cut: narrow terminals scroll, pipes get whole lines.
+    table = _table(sets)
+    console = Console(highlight=False, width=max(Console().width, 60 + 40 * len(sets)))
+    console.print(table)
+    for s in sets:
+        sizes = s.trials.sizes
+        console.print(
+            f"[bold]{s.name}[/]: {sizes['target']:,} target and {sizes['nontarget']:,} nontarget "
+            f"trials of {sizes['speaker']} speakers",
+            style="dim",
+        )
+        for warning in s.warnings:
+            console.print(f"  [yellow]! {warning}[/]")
+    names = ", ".join(sorted({path.stem for path in written}))
+    console.print(f"\nFigures ({names}; PNG and SVG), results.json and results.csv: {folder}")
+
+
+def _table(sets: "Sequence[ScoreSet]") -> Any:
+    from rich.table import Table
+
+    from voxrisk.measure import DEFINITIONS
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
+    table.add_column("figure", no_wrap=True)
+    for s in sets:
+        table.add_column(s.name, justify="right", no_wrap=True)
+        table.add_column(f"{s.confidence:.0%} interval", style="dim", no_wrap=True)
+    table.add_column("chance", justify="right", style="dim", no_wrap=True)
+    table.add_column("", style="dim", no_wrap=True)
+    for name, definition in DEFINITIONS.items():
+        found = [s.figures.get(name) for s in sets]
+        chance = next((e.chance for e in found if e is not None), None)
+        if chance is None:
+            continue
+        cells: list[str] = []
+        for s, e in zip(sets, found, strict=True):
+            mark = f"{s.tag}  " if name == "log10_l" else ""
+            cells.append(mark + _shown(e.value, definition.unit) if e else "–")
+            span = e.interval if e else None
+            ends = [_shown(x, definition.unit) for x in (span.low, span.high)] if span else []
+            cells.append(" to ".join(ends))
+        unit = definition.unit if definition.unit in ("bit", "dB") else ""
+        table.add_row(definition.label, *cells, _shown(chance, definition.unit), unit)
+    return table
+
+
+def _shown(value: float, unit: str) -> str:
+    forms: Mapping[str, str] = {"rate": ".1%", "bit": ".3f", "dB": "+.2f", "log10": ".2f"}
+    return format(value, forms.get(unit, ".3f"))

@@ -1,0 +1,220 @@
+"""Voice similarity matrices, de-identification (DeID) and gain of voice distinctiveness (G_VD).
+
+Reference: Noé et al., "Speech Pseudonymisation Assessment Using Voice Similarity Matrices",
+Interspeech 2020. O is original, P protected speech: OO compares originals with originals, OP
+originals with protected segments, PP protected with protected ones.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxrisk.measure import _kernels
+from voxrisk.measure._compiled import compiled
+from voxrisk.measure.calibration import pav
+from voxrisk.measure.resampling import Array, SortedTrials, running_sum, sort_trials
+from voxrisk.measure.roc import Floats
+from voxrisk.measure.trials import Trials
+from voxrisk.types import InputError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Similarity:
+    """How alike the voices of two sets are, speaker by speaker.
+
+    Attributes:
+        speakers: Names, in the order of rows and columns.
+        matrix: ``(n, n)`` S(i, j) in [0, 1]: posterior that speaker i of the first set and j of the
+            second are one, from the mean calibrated LLR of their segments, at equal priors.
+    """
+
+    speakers: tuple[str, ...]
+    matrix: Floats
+
+
+def similarity_matrix(scored: Trials) -> Similarity:
+    """How alike the voice of each speaker is to each other's, as the attacker hears it.
+
+    S(i, j) = sigmoid(mean LLR over the segment pairs of i and j), Eq. 2; the scores are calibrated
+    on their own by PAV with Laplace's rule. Only speakers on both sides have a row. Trials of a
+    segment with itself must not be in ``scored``.
+
+    Raises:
+        InputError: If fewer than two speakers stand on both sides, or two were never compared.
+    """
+    kept = both_sides(scored)
+    llr = pav(kept.roc, laplace=True)(kept.score)
+    n = len(kept.speakers)
+    cell = kept.enroll_speaker.astype(np.int64) * n + kept.trial_speaker
+    count = np.bincount(cell, minlength=n * n)
+    if (empty := np.flatnonzero(count == 0)).size:
+        i, j = divmod(int(empty[0]), n)
+        raise InputError(
+            f"{empty.size} of {n * n} pairs of speakers were never compared, the first "
+            f"{kept.speakers[i]!r} with {kept.speakers[j]!r}; a similarity matrix needs every pair"
+        )
+    mean = np.bincount(cell, llr, n * n) / count
+    return Similarity(kept.speakers, (1.0 / (1.0 + np.exp(-mean))).reshape(n, n))
+
+
+def both_sides(scored: Trials) -> Trials:
+    """Only the trials among speakers that are both enrolled and tried."""
+    n = len(scored.speakers)
+    common = np.zeros(n, bool)
+    common[np.intersect1d(scored.enroll_speaker, scored.trial_speaker)] = True
+    if common.sum() < 2:
+        raise InputError("a similarity matrix needs two speakers on both sides of the comparison")
+    number = np.cumsum(common, dtype=np.int32) - np.int32(1)
+    keep = common[scored.enroll_speaker] & common[scored.trial_speaker]
+    return Trials(
+        scored.score[keep],
+        scored.is_target[keep],
+        number[scored.enroll_speaker[keep]],
+        number[scored.trial_speaker[keep]],
+        scored.query[keep],
+        tuple(name for name, here in zip(scored.speakers, common, strict=True) if here),
+    )
+
+
+def diagonal_dominance(similarity: Similarity, *, compat: str | None = None) -> float:
+    """How much more a voice is like itself than like others: D_diag, Eq. 3.
+
+    |mean of the diagonal - mean of the rest|, from 0 (no voice stands out) to 1.
+
+    Args:
+        similarity: A voice similarity matrix.
+        compat: ``"vpc2020"`` averages the upper triangle only, as the VoicePrivacy 2020 script does
+            although OP is not symmetric (DeID 0.756 instead of 0.774 on one of its sets).
+
+    >>> import numpy as np
+    >>> diagonal_dominance(Similarity(("a", "b"), np.eye(2)))
+    1.0
+    """
+    if compat not in (None, "vpc2020"):
+        raise InputError(f"compat is {compat!r}; similarity knows only 'vpc2020'")
+    matrix = similarity.matrix
+    rest = np.triu(np.ones_like(matrix, bool), 1) if compat else ~np.eye(len(matrix), dtype=bool)
+    return float(abs(np.diag(matrix).mean() - matrix[rest].mean()))
+
+
+def de_identification(
+    original: Similarity, crossed: Similarity, *, compat: str | None = None
+) -> float:
+    """How far protection hides which original voice a protected voice belongs to.
+
+    DeID = 1 - D_diag(OP)/D_diag(OO), Eq. 4. 1: the voices cannot be matched (the chance level);
+    0: protection did nothing; below 0: it made the match easier.
+
+    Args:
+        original: Matrix OO.
+        crossed: Matrix OP.
+        compat: See :func:`diagonal_dominance`.
+    """
+    return 1.0 - _ratio(crossed, original, compat)
+
+
+def distinctiveness_gain(
+    original: Similarity, protected: Similarity, *, compat: str | None = None
+) -> float:
+    """How well protected voices can still be told apart from one another, in decibel.
+
+    G_VD = 10·log10(D_diag(PP)/D_diag(OO)), Eq. 5. 0: as well as the originals; negative: worse.
+
+    Args:
+        original: Matrix OO.
+        protected: Matrix PP.
+        compat: See :func:`diagonal_dominance`.
+
+    Raises:
+        InputError: If no voice stands out in OO, or none in PP (the gain would be -inf).
+    """
+    ratio = _ratio(protected, original, compat)
+    if ratio == 0.0:
+        raise InputError("no protected voice stands out at all (D_diag(PP) is 0): G_VD is -inf")
+    return float(10.0 * np.log10(ratio))
+
+
+def _ratio(part: Similarity, original: Similarity, compat: str | None) -> float:
+    if part.speakers != original.speakers:
+        odd = sorted(set(part.speakers) ^ set(original.speakers)) or ["(order)"]
+        raise InputError(
+            f"the similarity matrices are not of the same speakers; only in one: {', '.join(odd)}"
+        )
+    whole = diagonal_dominance(original, compat=compat)
+    if whole == 0.0:
+        raise InputError(
+            "no original voice stands out (D_diag(OO) is 0), so DeID and G_VD are undefined: the "
+            "speaker recogniser tells no original voices apart; use a better one"
+        )
+    return diagonal_dominance(part, compat=compat) / whole
+
+
+def resampled_dominance(scored: Trials, weights: NDArray[np.int32]) -> Floats:
+    """D_diag ``(resamples,)`` under speaker weights, calibrated anew each time; NaN: a class empty.
+
+    ``weights`` ``(resamples, n_speakers)`` belong to the speakers of :func:`both_sides`.
+    """
+    order = sort_trials(both_sides(scored))
+    with ThreadPoolExecutor(2) as pool:
+        parts = pool.map(_dominance, np.array_split(weights, 16), [order] * 16)
+        return np.concatenate(list(parts))
+
+
+@compiled
+def _dominance(weights: Array, order: SortedTrials) -> Array:
+    n_speakers, n_pairs = weights.shape[1], order.pairs.shape[0]
+    t_sum = np.empty(order.speaker.size + 1)
+    n_sum = np.empty(order.pair.size + 1)
+    pair_weight = np.empty(n_pairs, np.int32)
+    out = np.full(weights.shape[0], np.nan)
+    for row in range(weights.shape[0]):
+        w = weights[row]
+        for p in range(n_pairs):
+            pair_weight[p] = w[order.pairs[p, 0]] * w[order.pairs[p, 1]]
+        n_target = running_sum(w, order.speaker, t_sum)
+        if n_target == 0.0 or running_sum(pair_weight, order.pair, n_sum) == 0.0:
+            continue
+        target = np.diff(t_sum[order.run_cuts])
+        upto, after = n_sum[order.gap_cuts], n_sum[order.equal_cuts]
+        gap = upto.copy()
+        gap[1:] -= after
+        bt, bn, first = _kernels.pav(target, after - upto[:-1], gap)
+        llr = _kernels.laplace_llr(bt, bn)
+        own = _mean_llr(order.speaker, _block_cuts(order.run_cuts, first), llr, n_speakers)
+        other = _mean_llr(order.pair, _block_cuts(order.gap_cuts, first), llr, n_pairs)
+        out[row] = abs(_weighted_similarity(own, w) - _weighted_similarity(other, pair_weight))
+    return out
+
+
+@compiled
+def _block_cuts(cuts: Array, first: Array) -> Array:
+    """Where the trials of each block begin, given where those of each run begin."""
+    places = np.empty(first.size + 1, np.int64)
+    for b in range(first.size):
+        places[b] = cuts[first[b]] if b > 0 else 0
+    places[-1] = cuts[-1]
+    return places
+
+
+@compiled
+def _mean_llr(member: Array, cuts: Array, llr: Array, n: int) -> Array:
+    total = np.zeros(n)
+    count = np.zeros(n)
+    for b in range(llr.size):
+        for i in range(cuts[b], cuts[b + 1]):
+            total[member[i]] += llr[b]
+            count[member[i]] += 1.0
+    for m in range(n):
+        total[m] /= max(count[m], 1.0)
+    return total
+
+
+@compiled
+def _weighted_similarity(llr: Array, weight: Array) -> float:
+    total = mass = 0.0
+    for m in range(llr.size):
+        total += weight[m] / (1.0 + np.exp(-llr[m]))
+        mass += weight[m]
+    return total / mass

@@ -1,0 +1,89 @@
+"""A set of scored trials with the speakers behind them: what intervals are resampled from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from voxrisk.measure.roc import Floats, Roc, roc
+from voxrisk.types import InputError
+
+Codes = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trials:
+    """Scored comparisons of an enrolled speaker with a trial segment.
+
+    Attributes:
+        score: ``(n,)`` higher means more likely the same speaker.
+        is_target: ``(n,)`` True where both sides are the same person.
+        enroll_speaker: ``(n,)`` index into ``speakers`` of the enrolled person.
+        trial_speaker: ``(n,)`` index into ``speakers`` of the person in the trial segment.
+        query: ``(n,)`` number of the trial segment: trials of one segment share it.
+        speakers: Names.
+    """
+
+    score: Floats
+    is_target: NDArray[np.bool_]
+    enroll_speaker: Codes
+    trial_speaker: Codes
+    query: Codes
+    speakers: tuple[str, ...]
+
+    @property
+    def target(self) -> Floats:
+        """Scores of the target trials."""
+        return self.score[self.is_target]
+
+    @property
+    def nontarget(self) -> Floats:
+        """Scores of the nontarget trials."""
+        return self.score[~self.is_target]
+
+    @property
+    def roc(self) -> Roc:
+        """The curve of these scores."""
+        return roc(self.target, self.nontarget)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Numbers of target trials, nontarget trials and speakers."""
+        n_target = int(self.is_target.sum())
+        return {
+            "target": n_target,
+            "nontarget": self.score.size - n_target,
+            "speaker": len(self.speakers),
+        }
+
+
+def trials(
+    score: ArrayLike,
+    enroll_speaker: Sequence[Any] | NDArray[Any],
+    trial_speaker: Sequence[Any] | NDArray[Any],
+    *,
+    segment: Sequence[Any] | NDArray[Any] | None = None,
+) -> Trials:
+    """Make a :class:`Trials` from scores and the two speakers of each comparison.
+
+    A trial is a target trial when the two speakers are the same. ``segment`` names the trial
+    segment (utterance); without it every trial is a segment of its own.
+
+    >>> t = trials([2.0, 0.5, 0.1], ["ann", "ann", "bob"], ["ann", "bob", "cy"])
+    >>> t.speakers, t.target
+    (('ann', 'bob', 'cy'), array([2.]))
+    """
+    values = np.asarray(score, np.float64)
+    first, second = np.asarray(enroll_speaker), np.asarray(trial_speaker)
+    segments = np.arange(values.size) if segment is None else np.asarray(segment)
+    for name, ids in (("enroll_speaker", first), ("trial_speaker", second), ("segment", segments)):
+        if ids.shape != values.shape:
+            raise InputError(
+                f"{name} has shape {ids.shape} beside {values.shape} scores: one id for each score"
+            )
+    names, codes = np.unique(np.concatenate((first, second)), return_inverse=True)
+    enroll, trial = np.split(codes.astype(np.int32), 2)
+    query = np.unique(segments, return_inverse=True)[1].astype(np.int32)
+    return Trials(values, enroll == trial, enroll, trial, query, tuple(map(str, names)))

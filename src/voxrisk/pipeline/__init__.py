@@ -1,0 +1,1 @@
+"""Whole jobs: each reads files, runs the stages and writes files."""
