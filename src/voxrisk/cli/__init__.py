@@ -5,6 +5,7 @@ import sys
 import typer
 
 from voxrisk.cli import corpus
+from voxrisk.cli import population as population_command
 from voxrisk.cli.demo import demo
 from voxrisk.cli.embed import embed
 from voxrisk.cli.measure import EXAMPLE, measure
@@ -41,6 +42,7 @@ app.command()(score)
 app.command()(train)
 app.command(epilog=EXAMPLE)(measure)
 app.command()(demo)
+app.command(epilog=population_command.EXAMPLE)(population_command.population)
 
 
 def main() -> None:
