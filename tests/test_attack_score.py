@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voxrisk.attack.embeddings import Embeddings, read_embeddings, write_embeddings
-from voxrisk.attack.score import cosine, score_pairs
+from voxrisk.attack.score import cosine, plda, score_pairs, utterances_of
 from voxrisk.attack.trials import (
     made_trials,
     score_trials,
@@ -17,10 +16,11 @@ from voxrisk.attack.trials import (
     write_scores,
 )
 from voxrisk.corpus.trials import Trial, read_enrolments, read_trials
+from voxrisk.files.embeddings import read_embeddings, write_embeddings
 from voxrisk.measure.calibration import cllr, min_cllr
 from voxrisk.measure.eer import rocch_eer
 from voxrisk.measure.linkability import linkability
-from voxrisk.types import InputError
+from voxrisk.types import Embeddings, InputError
 
 
 def vectors(n_speakers=4, each=5, d=8, seed=0) -> Embeddings:
@@ -34,6 +34,12 @@ def vectors(n_speakers=4, each=5, d=8, seed=0) -> Embeddings:
     )
 
 
+def x_vectors(folder: Path, name: str) -> Embeddings:
+    with np.load(folder / "xvectors" / f"{name}.npz") as stored:
+        speaker = np.array([utterance.split("-")[0] for utterance in stored["utt"]])
+        return Embeddings(stored["utt"], speaker, stored["x"], name)
+
+
 def test_cosine_of_published_x_vectors_gives_the_eight_published_rows(golden: Path):
     """golden/vpc2020_libri_test/expected_cosine.csv; printed to 2 and 6 decimals."""
     folder = golden / "vpc2020_libri_test"
@@ -43,10 +49,10 @@ def test_cosine_of_published_x_vectors_gives_the_eight_published_rows(golden: Pa
     assert len(rows) == 8
     for row in rows:
         scored = score_trials(
-            read_embeddings(folder / "xvectors" / f"{row['trial_npz']}.npz"),
+            x_vectors(folder, row["trial_npz"]),
             list(read_trials(folder / "meta" / f"trials_{row['gender']}.trials")),
             enrolments,
-            enroll_embeddings=read_embeddings(folder / "xvectors" / f"{row['enroll_npz']}.npz"),
+            enroll_embeddings=x_vectors(folder, row["enroll_npz"]),
         )
         found = (scored.target, scored.nontarget)
         assert 100 * rocch_eer(*found) == pytest.approx(float(row["ROCCH_EER_pct"]), abs=0.006)
@@ -93,9 +99,9 @@ def test_as_norm_against_its_formula_one_pair_at_a_time():
 
 def test_centring_removes_what_all_vectors_share():
     found = vectors()
-    shift = np.full(found.embedding.shape[1], 50.0, dtype=np.float32)
-    moved = Embeddings(found.utterance, found.speaker, found.embedding + shift)
-    enrolments = {s: u[:2] for s, u in found.of_speakers().items()}
+    shift = np.full(found.vectors.shape[1], 50.0, dtype=np.float32)
+    moved = Embeddings(found.utterance, found.speaker, found.vectors + shift)
+    enrolments = {s: u[:2] for s, u in utterances_of(found).items()}
     trials = made_trials(found, enrolments)
     plain = score_trials(found, trials, enrolments).score
     centred = score_trials(moved, trials, enrolments, centre=shift.astype(float)).score
@@ -105,7 +111,7 @@ def test_centring_removes_what_all_vectors_share():
 
 def test_made_trials_never_compare_an_utterance_with_itself():
     found = vectors()
-    enrolments = {s: u[:2] for s, u in found.of_speakers().items()}
+    enrolments = {s: u[:2] for s, u in utterances_of(found).items()}
     trials = made_trials(found, enrolments)
     assert len(trials) == 4 * 3 * 4
     assert sum(t.target for t in trials) == 4 * 3
@@ -125,7 +131,7 @@ def test_enrolment_of_a_speaker_leaves_its_trials_out():
     assert single == {"s1-2": ["s1-2"]}
 
 
-def test_errors_name_what_is_missing(tmp_path: Path):
+def test_errors_name_what_is_missing():
     found = vectors()
     with pytest.raises(InputError, match="trial utterance s9-0 has no vector"):
         score_trials(found, [Trial("s0", "s9-0", False)], {"s0": ["s0-0"]})
@@ -135,15 +141,6 @@ def test_errors_name_what_is_missing(tmp_path: Path):
         score_trials(found, [], {})
     with pytest.raises(InputError, match="enrolment s7 of the trial list"):
         score_trials(found, [Trial("s7", "s0-0", False)], {"s0": ["s0-0"]})
-    broken = found.embedding.copy()
-    broken[3] = np.nan
-    path = tmp_path / "broken.npz"
-    write_embeddings(path, Embeddings(found.utterance, found.speaker, broken))
-    with pytest.raises(InputError, match="vector of utterance s0-3 is zero or not finite"):
-        read_embeddings(path)
-    path.write_bytes(b"no zip")
-    with pytest.raises(InputError, match="not a readable NPZ"):
-        read_embeddings(path)
 
 
 def test_embeddings_and_scores_survive_their_files(tmp_path: Path):
@@ -151,10 +148,30 @@ def test_embeddings_and_scores_survive_their_files(tmp_path: Path):
     write_embeddings(tmp_path / "e.npz", found)
     again = read_embeddings(tmp_path / "e.npz")
     assert again.utterance.tolist() == found.utterance.tolist()
-    np.testing.assert_array_equal(again.embedding, found.embedding)
+    np.testing.assert_array_equal(again.vectors, found.vectors)
     scored = score_trials(found, [Trial("s0", "s0-0", True)], {"s0": ["s0-1"]})
     write_scores(tmp_path / "s.csv", scored)
     with (tmp_path / "s.csv").open(encoding="utf-8") as stream:
         (row,) = csv.DictReader(stream)
     assert (row["enroll"], row["trial"], row["label"]) == ("s0", "s0-0", "target")
     assert float(row["score"]) == scored.score[0]
+
+
+def test_plda_taught_by_speakers_beats_cosine_where_the_session_is_loud():
+    """Within-speaker noise on a few axes, unlike the speakers: what PLDA is for."""
+    random = np.random.default_rng(3)
+    noise = np.array([3.0, 3.0, 3.0, 0.1, 0.1, 0.1, 0.1, 0.1])
+
+    def population(n: int) -> Embeddings:
+        voices = np.repeat(random.normal(size=(n, 8)), 8, axis=0)
+        rows = voices + noise * random.normal(size=voices.shape)
+        names = np.array([f"{s}-{u}" for s in range(n) for u in range(8)])
+        return Embeddings(names, np.repeat(np.arange(n), 8).astype(str), rows)
+
+    found = population(30)
+    enrolments = {s: u[:1] for s, u in utterances_of(found).items()}
+    trials = made_trials(found, enrolments)
+    plain = score_trials(found, trials, enrolments)
+    taught = score_trials(found, trials, enrolments, backend=plda(population(200)))
+    eer = rocch_eer(taught.target, taught.nontarget)
+    assert eer < 0.5 * rocch_eer(plain.target, plain.nontarget)

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from voxrisk.attack.embeddings import Embeddings, read_embeddings, write_embeddings
 from voxrisk.attack.encoders import RATE, Encoder, check_speech, load_encoder
 from voxrisk.corpus import Utterance, read_audio
+from voxrisk.files.embeddings import read_embeddings, write_embeddings
 from voxrisk.shards import cores, run
-from voxrisk.types import InputError
+from voxrisk.types import Embeddings, InputError
 
 SHARD_SECONDS = 240.0
 
@@ -66,8 +66,8 @@ def embed_corpus(
     result = Embeddings(
         np.array([r.utterance for r in rows]),
         np.array([r.speaker for r in rows]),
-        np.concatenate([f.embedding for f in found])[order],
-        {"encoder": first.name, "identity": first.identity},
+        np.concatenate([f.vectors for f in found])[order],
+        str(output),
     )
     write_embeddings(output, result)
     shutil.rmtree(parts, ignore_errors=True)

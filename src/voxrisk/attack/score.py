@@ -12,8 +12,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.attack.embeddings import Embeddings
-from voxrisk.types import InputError
+from voxrisk.measure.plda import train_plda
+from voxrisk.types import Embeddings, InputError
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -33,26 +33,56 @@ def cosine(enroll: Floats, trial: Floats) -> Floats:
     return np.asarray(_unit(enroll) @ _unit(trial).T)
 
 
+def plda(training: Embeddings) -> Backend:
+    """Log-likelihood ratio of a two-covariance PLDA that ``training`` teaches.
+
+    Vectors are scaled to length one; an enrolment of several utterances counts as one.
+    """
+    model = train_plda(training)
+
+    def compare(enroll: Floats, trial: Floats) -> Floats:
+        left, right = model.maps(_unit(enroll), _unit(trial))
+        return np.asarray(left @ right.T)
+
+    return compare
+
+
+def rows_of(embeddings: Embeddings) -> dict[str, int]:
+    """Utterance → its row."""
+    return {name: i for i, name in enumerate(embeddings.utterance.tolist())}
+
+
+def utterances_of(embeddings: Embeddings) -> dict[str, list[str]]:
+    """Speaker → utterances, in the order of the file."""
+    groups: dict[str, list[str]] = {}
+    for name, speaker in zip(
+        embeddings.utterance.tolist(), embeddings.speaker.tolist(), strict=True
+    ):
+        groups.setdefault(speaker, []).append(name)
+    return groups
+
+
 def enrolment_vectors(embeddings: Embeddings, enrolments: Mapping[str, Sequence[str]]) -> Floats:
     """Mean vector ``(m, d)`` of each enrolment, in the order of ``enrolments``.
 
     Raises:
         InputError: If an enrolment names an utterance that has no vector, or names none.
     """
-    vectors = np.empty((len(enrolments), embeddings.embedding.shape[1]))
+    place = rows_of(embeddings)
+    vectors = np.empty((len(enrolments), embeddings.vectors.shape[1]))
     for i, (name, utterances) in enumerate(enrolments.items()):
-        missing = [u for u in utterances if u not in embeddings.row]
+        missing = [u for u in utterances if u not in place]
         if missing or not utterances:
             what = f"utterance {missing[0]} has no vector" if missing else "no utterance"
             raise InputError(f"enrolment {name}: {what}; embed it, or leave the enrolment out")
-        rows = [embeddings.row[u] for u in utterances]
-        vectors[i] = embeddings.embedding[rows].mean(axis=0, dtype=np.float64)
+        rows = [place[u] for u in utterances]
+        vectors[i] = embeddings.vectors[rows].mean(axis=0, dtype=np.float64)
     return vectors
 
 
 def speaker_means(embeddings: Embeddings) -> Floats:
     """One mean vector for each speaker of a training set: the cohort of AS-norm."""
-    return enrolment_vectors(embeddings, embeddings.of_speakers())
+    return enrolment_vectors(embeddings, utterances_of(embeddings))
 
 
 def score_pairs(

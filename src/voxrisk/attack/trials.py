@@ -8,12 +8,20 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.attack.embeddings import Embeddings
-from voxrisk.attack.score import COHORT, Backend, Floats, cosine, enrolment_vectors, score_pairs
+from voxrisk.attack.score import (
+    COHORT,
+    Backend,
+    Floats,
+    cosine,
+    enrolment_vectors,
+    rows_of,
+    score_pairs,
+    utterances_of,
+)
 from voxrisk.corpus.table import Utterance
 from voxrisk.corpus.trials import Trial, make_trials
 from voxrisk.files.atomic import atomic
-from voxrisk.types import InputError
+from voxrisk.types import Embeddings, InputError
 
 
 @dataclass(frozen=True)
@@ -48,11 +56,12 @@ def speaker_enrolments(
             trials are left out of a speaker's enrolment, for no utterance may meet itself.
     """
     tried = set() if apart else {trial.trial for trial in trials}
-    speakers = embeddings.of_speakers()
+    speakers = utterances_of(embeddings)
+    rows = rows_of(embeddings)
     enrolments: dict[str, list[str]] = {}
     for name in dict.fromkeys(trial.enroll for trial in trials):
         own = [u for u in speakers.get(name, []) if u not in tried]
-        if not own and name in embeddings.row:
+        if not own and name in rows:
             own = [name]
         if not own:
             raise InputError(
@@ -122,7 +131,8 @@ def score_trials(
         raise InputError(f"enrolment {unknown[0]} of the trial list is not among the enrolments")
     source = enroll_embeddings or trial_embeddings
     enroll = enrolment_vectors(source, {name: enrolments[name] for name in used})
-    missing = [trial.trial for trial in trials if trial.trial not in trial_embeddings.row]
+    row = rows_of(trial_embeddings)
+    missing = [trial.trial for trial in trials if trial.trial not in row]
     if missing:
         raise InputError(
             f"trial utterance {missing[0]} has no vector ({len(set(missing))} such); "
@@ -130,8 +140,8 @@ def score_trials(
         )
     place = {name: i for i, name in enumerate(used)}
     left = np.array([place[trial.enroll] for trial in trials])
-    right = np.array([trial_embeddings.row[trial.trial] for trial in trials])
-    vectors = trial_embeddings.embedding.astype(np.float64)
+    right = np.array([row[trial.trial] for trial in trials])
+    vectors = trial_embeddings.vectors.astype(np.float64)
     if enroll.shape[1] != vectors.shape[1]:
         raise InputError(
             f"enrolment vectors have {enroll.shape[1]} values, trial vectors {vectors.shape[1]}: "

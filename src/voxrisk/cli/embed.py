@@ -37,9 +37,9 @@ def embed(
     facts = {
         "output": str(output),
         "encoder": encoder,
-        "utterances": len(found),
+        "utterances": len(found.utterance),
         "speakers": len(set(found.speaker.tolist())),
-        "dimension": int(found.embedding.shape[1]),
+        "dimension": int(found.vectors.shape[1]),
     }
     if as_json:
         print(json.dumps(facts))

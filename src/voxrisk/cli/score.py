@@ -1,6 +1,7 @@
 """``voxrisk score``: how alike enrolments and trial utterances sound."""
 
 import json
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,10 +12,17 @@ from voxrisk.types import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from voxrisk.attack.embeddings import Embeddings
     from voxrisk.corpus.trials import Trial
+    from voxrisk.types import Embeddings
 
 MADE = ("all-pairs", "same-gender")
+
+
+class Backend(StrEnum):
+    """What compares two vectors."""
+
+    cosine = "cosine"
+    plda = "plda"
 
 
 def score(
@@ -33,9 +41,10 @@ def score(
         Path | None, typer.Option(help="Corpus that knows the genders, for same-gender.")
     ] = None,
     train: Annotated[
-        Path | None, typer.Option(help="NPZ file of the training set: for centring and AS-norm.")
+        Path | None, typer.Option(help="NPZ file of the training set: for centring, PLDA, AS-norm.")
     ] = None,
     centre: Annotated[bool, typer.Option(help="Subtract the mean training vector.")] = False,
+    backend: Annotated[Backend, typer.Option(help="What compares vectors.")] = Backend.cosine,
     as_norm: Annotated[
         int, typer.Option(help="Normalise by so many nearest training speakers; 0: not at all.")
     ] = 0,
@@ -47,9 +56,9 @@ def score(
     Example: `voxrisk score anonymized.npz --enroll-embeddings original.npz --trials trials.csv
     --enroll enroll.csv -o scores.csv`
     """
-    from voxrisk.attack.embeddings import read_embeddings
-    from voxrisk.attack.score import speaker_means
+    from voxrisk.attack.score import cosine, plda, speaker_means
     from voxrisk.attack.trials import score_trials, write_scores
+    from voxrisk.files.embeddings import read_embeddings
     from voxrisk.measure.eer import rocch_eer
 
     if output.exists() and not force:
@@ -58,14 +67,15 @@ def score(
     enrolled = read_embeddings(enroll_embeddings) if enroll_embeddings else None
     listed, enrolments = _lists(trials, enroll, tried, enrolled, corpus)
     training = read_embeddings(train) if train else None
-    if training is None and (centre or as_norm):
-        raise InputError("centring and AS-norm need the training set: add --train FILE.npz")
+    if training is None and (centre or as_norm or backend is Backend.plda):
+        raise InputError("centring, PLDA and AS-norm need the training set: add --train FILE.npz")
     scored = score_trials(
         tried,
         listed,
         enrolments,
         enroll_embeddings=enrolled,
-        centre=training.embedding.mean(axis=0, dtype=float) if training and centre else None,
+        centre=training.vectors.mean(axis=0, dtype=float) if training and centre else None,
+        backend=plda(training) if training and backend is Backend.plda else cosine,
         cohort=speaker_means(training) if training and as_norm else None,
         nearest=as_norm or 1,
     )
@@ -92,6 +102,7 @@ def _lists(
     enrolled: "Embeddings | None",
     corpus: Path | None,
 ) -> "tuple[list[Trial], Mapping[str, list[str]]]":
+    from voxrisk.attack.score import utterances_of
     from voxrisk.attack.trials import made_trials, speaker_enrolments
     from voxrisk.corpus import read_corpus
     from voxrisk.corpus.trials import read_enrolments, read_trials
@@ -100,7 +111,7 @@ def _lists(
     if trials in MADE:
         if enrolments is None and enrolled is None:
             raise InputError(f"--trials {trials} needs --enroll or --enroll-embeddings")
-        enrolments = enrolments or (enrolled or tried).of_speakers()
+        enrolments = enrolments or utterances_of(enrolled or tried)
         genders = None
         if trials == "same-gender":
             if corpus is None:
