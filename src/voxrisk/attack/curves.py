@@ -35,17 +35,17 @@ class Epoch:
 
 
 def write_curves(folder: Path, epochs: Sequence[Epoch]) -> None:
-    """Write ``curves.csv`` and ``curves.png``."""
+    """Write ``curves.csv``."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([field.name for field in fields(Epoch)])
     for epoch in epochs:
         writer.writerow(["" if cell is None else cell for cell in asdict(epoch).values()])
     write_text(folder / "curves.csv", text.getvalue())
-    _draw(folder / "curves.png", epochs)
 
 
-def _draw(path: Path, epochs: Sequence[Epoch]) -> None:
+def draw_curves(path: Path, epochs: Sequence[Epoch]) -> None:
+    """Draw the losses, and the errors of both heads as in Figure 3 of paper 3."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 3.2), layout="constrained")

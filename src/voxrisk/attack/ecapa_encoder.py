@@ -134,7 +134,7 @@ def read_tensors(path: Path) -> Mapping[str, Tensor]:
     """Read a file of plain tensors; nothing in it is executed."""
     try:
         state: Mapping[str, Tensor] = torch.load(path, map_location="cpu", weights_only=True)
-    except (OSError, RuntimeError, ValueError, EOFError, KeyError, pickle.UnpicklingError) as error:
+    except (OSError, RuntimeError, ValueError, EOFError, LookupError, pickle.PickleError) as error:
         raise InputError(
             f"{path}: the checkpoint cannot be read ({str(error).splitlines()[0]}); "
             "it is damaged or not a checkpoint, fetch or train it again"

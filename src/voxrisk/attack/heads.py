@@ -43,7 +43,7 @@ class CosineHead(nn.Module):
 
     def forward(self, vectors: Tensor) -> Tensor:
         """Compare each vector with each class."""
-        unit = functional.normalize(vectors.float())
+        unit = functional.normalize(vectors.to(self.weight.dtype))
         return functional.linear(unit, functional.normalize(self.weight))
 
 

@@ -26,7 +26,7 @@ from voxrisk.attack.crops import (
     decode_corpus,
     split_validation,
 )
-from voxrisk.attack.curves import Epoch, write_curves
+from voxrisk.attack.curves import Epoch, draw_curves, write_curves
 from voxrisk.attack.ecapa_encoder import load_ecapa, pad, pick_device, read_tensors
 from voxrisk.attack.encoders import CHECKPOINT
 from voxrisk.attack.features import filter_banks, frame_count
@@ -118,6 +118,7 @@ def train_attacker(
     if world.first:
         with atomic(folder / CHECKPOINT) as part:
             torch.save(run.model.encoder.state_dict(), part)
+        draw_curves(folder / "curves.png", done)
         write_text(folder / "attacker.json", json.dumps(facts, indent=2) + "\n")
     world.wait()
     return Trained(folder, tuple(done))
