@@ -84,7 +84,7 @@ ATTACKERS = {
             trains_on=Speech.original,
             enrolls=Speech.anonymized,
             enroll_targets=Selection.own,
-            meaning="Anonymizes the enrolment too, but keeps an encoder trained on original speech.",
+            meaning="Anonymizes the enrolment too, but keeps an encoder of original speech.",
         ),
         Knowledge(
             name="semi-informed",
@@ -93,7 +93,7 @@ ATTACKERS = {
             enrolls=Speech.anonymized,
             training_targets=Selection.utterance,
             enroll_targets=Selection.utterance,
-            meaning="Has the anonymizer and trains on its output; does not know the targets chosen.",
+            meaning="Has the anonymizer and trains on its output; does not know the targets.",
         ),
         Knowledge(
             name="informed",

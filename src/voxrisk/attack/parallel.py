@@ -26,9 +26,7 @@ class World:
             return model
         devices = [self.device] if self.device.type == "cuda" else None
         # The statistics of batch normalisation stay those of each process, as is usual.
-        return nn.parallel.DistributedDataParallel(
-            model, device_ids=devices, broadcast_buffers=True
-        )
+        return nn.parallel.DistributedDataParallel(model, device_ids=devices)
 
     def sum(self, values: Tensor) -> Tensor:
         """Sum over all processes."""

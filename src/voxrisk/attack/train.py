@@ -90,6 +90,8 @@ def train_attacker(
             "each utterance; anonymize with voxrisk, or train without --adversarial"
         )
     world = join_world(pick_device(device))
+    if not world.first:
+        world.wait()  # the first process decodes, the others find it done
     speech = decode_corpus(
         rows,
         cache or folder / "speech",
@@ -97,6 +99,8 @@ def train_attacker(
         target_column=target_column if known else None,
         workers=workers,
     )
+    if world.first:
+        world.wait()
     zero = recipe.zero_epochs if adversarial else recipe.epochs
     facts = {
         "recipe": asdict(recipe),
