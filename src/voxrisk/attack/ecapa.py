@@ -70,7 +70,7 @@ class Tdnn(nn.Module):
         self, x: Tensor, frames: Tensor | None = None, mask: Tensor | None = None
     ) -> Tensor:
         """Map ``(n, inputs, T)`` to ``(n, outputs, T)``."""
-        return self.norm(functional.relu(self.conv(x, frames)), mask)  # type: ignore[no-any-return]
+        return self.norm(functional.relu(self.conv(x, frames), inplace=True), mask)  # type: ignore[no-any-return]
 
 
 class Res2Net(nn.Module):
@@ -102,8 +102,8 @@ class SqueezeExcite(nn.Module):
 
     def forward(self, x: Tensor, weight: Tensor | None = None) -> Tensor:
         """Map ``(n, channels, T)`` to the same shape."""
-        mean = x.mean(2, keepdim=True) if weight is None else (x * weight).sum(2, keepdim=True)
-        return x * torch.sigmoid(self.conv2(functional.relu(self.conv1(mean))))
+        hidden = functional.relu(self.conv1(_mean(x, weight)))
+        return x * torch.sigmoid(self.conv2(hidden))
 
 
 class SeRes2Net(nn.Module):
@@ -136,11 +136,9 @@ class AttentivePooling(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None, weight: Tensor | None) -> Tensor:
         """Map ``(n, channels, T)`` to ``(n, 2 · channels, 1)``."""
-        if weight is None:
-            variance, mean = torch.var_mean(x, dim=2, correction=0, keepdim=True)
-        else:
-            mean = (x * weight).sum(2, keepdim=True)
-            variance = ((x - mean).square() * weight).sum(2, keepdim=True)
+        mean = _mean(x, weight)
+        apart = x - mean
+        variance = _mean(apart.square(), weight)
         context = torch.cat([mean, variance.clamp(min=EPSILON).sqrt()], dim=1)
         # One convolution over [x, mean, deviation] is a sum of two; the second is constant in time.
         layer = self.tdnn.conv.conv
@@ -151,9 +149,16 @@ class AttentivePooling(nn.Module):
         if mask is not None:
             score = score.masked_fill(~mask, -torch.inf)
         attention = torch.softmax(score, dim=2)
-        mean = (attention * x).sum(2, keepdim=True)
-        variance = (attention * (x - mean).square()).sum(2, keepdim=True)
-        return torch.cat([mean, variance.clamp(min=EPSILON).sqrt()], dim=1)
+        # The weights sum to 1, so mean and variance follow from what is left beside the plain mean.
+        weighed = attention * apart
+        shift = weighed.sum(2, keepdim=True)
+        variance = (weighed * apart).sum(2, keepdim=True) - shift.square()
+        return torch.cat([mean + shift, variance.clamp(min=EPSILON).sqrt()], dim=1)
+
+
+def _mean(x: Tensor, weight: Tensor | None) -> Tensor:
+    """Mean over time, over real frames only."""
+    return x.mean(2, keepdim=True) if weight is None else (x * weight).sum(2, keepdim=True)
 
 
 class Ecapa(nn.Module):
