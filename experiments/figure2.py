@@ -5,14 +5,12 @@ python experiments/figure2.py --work /tmp/figure2
 
 from paper3 import SELECTIONS, anonymized, attack, setup, spread
 
-SIZES = {"small": ("small",), "paper": ("vpc24", "spane")}
-
 
 def main() -> None:
     """Train recognisers of several sizes, without the adversarial head, and print their EER."""
     given = setup(__doc__ or "")
-    large = given.recipe.size.channels >= 512
-    for size in SIZES["paper" if large else "small"] + (() if large else ("vpc24",)):
+    paper = given.recipe.size.channels >= 1024
+    for size in ("vpc24", "spane") if paper else ("small", "vpc24"):
         for selection in SELECTIONS:
             train, test = anonymized(given, selection)
             label = f"figure2/{given.anonymizer}-{selection}-{size}"

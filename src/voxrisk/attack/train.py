@@ -128,6 +128,12 @@ def train_attacker(
     return Trained(folder, tuple(done))
 
 
+def forget_training(folder: Path) -> None:
+    """Remove what a training left in ``folder``, and nothing else."""
+    for name in (STATE, CHECKPOINT, "attacker.json", "curves.csv", "curves.png"):
+        (folder / name).unlink(missing_ok=True)
+
+
 class _Run:
     """The state of one training between its epochs."""
 

@@ -1,7 +1,7 @@
 """``voxrisk train``: train an attacker."""
 
 import json
-import shutil
+import os
 from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
@@ -56,7 +56,7 @@ def train(
     from voxrisk.types import require
 
     require("torch", extra="attack")
-    from voxrisk.attack.train import train_attacker
+    from voxrisk.attack.train import forget_training, train_attacker
 
     given = {"epochs": epochs, "zero_epochs": zero_epochs, "batch": batch, "max_rate": max_rate}
     changes = {key: value for key, value in given.items() if value is not None}
@@ -71,8 +71,8 @@ def train(
     checkpoint = start_checkpoint(start) if start else None
     for number in range(seed, seed + seeds):
         folder = output if seeds == 1 else output / f"seed-{number}"
-        if force and folder.exists():
-            shutil.rmtree(folder)
+        if force:
+            forget_training(folder)
         done = train_attacker(
             rows,
             folder,
@@ -85,6 +85,8 @@ def train(
             cache=cache or output / "speech",
             workers=workers,
         )
+        if os.environ.get("RANK", "0") != "0":  # several processes: the first one speaks
+            continue
         last = done.epochs[-1]
         if as_json:
             print(json.dumps({"attacker": str(folder), "seed": number, **asdict(last)}))
