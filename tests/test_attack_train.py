@@ -2,6 +2,9 @@
 
 import csv
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +19,7 @@ from voxrisk.attack import load_encoder  # noqa: E402
 from voxrisk.attack.crops import Speech, batches, count_batches, cut_crops, split_validation  # noqa: E402
 from voxrisk.attack.features import filter_banks  # noqa: E402
 from voxrisk.attack.heads import TwoHeads, aam_loss, reverse_gradient  # noqa: E402
+from voxrisk.attack.progress import Progress  # noqa: E402
 from voxrisk.attack.recipes import RECIPES, SMALL, SPANE, VPC24, target_weight  # noqa: E402
 from voxrisk.attack.sizes import EcapaSize  # noqa: E402
 from voxrisk.attack.train import train_attacker  # noqa: E402
@@ -272,3 +276,56 @@ def test_what_cannot_train_is_refused(rows, cache, tmp_path):
     with pytest.raises(InputError, match="crops is 'all'"):
         replace(TINY, crops="all")
     assert filter_banks(torch.zeros(1, 800)).shape == (1, 80, 6)
+
+
+TWO_PROCESSES = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+import torch
+from torch import distributed
+from voxrisk.attack import train
+from voxrisk.attack.recipes import SMALL
+from voxrisk.attack.sizes import EcapaSize
+from voxrisk.corpus import read_corpus
+
+rows = read_corpus(sys.argv[1])[:40]
+tiny = replace(SMALL, size=EcapaSize(8, 8, 8, 8), epochs=1, zero_epochs=1, batch=16,
+               crop_seconds=1.0, speeds=(1.0,))
+seen = []
+original = train._Run.epoch
+train._Run.epoch = lambda self, epoch: (original(self, epoch), seen.append(self.model))[0]
+train.train_attacker(rows, Path(sys.argv[2]), tiny, workers=1, device="cpu")
+own = torch.cat([p.detach().ravel() for p in seen[0].parameters()])
+both = [torch.empty_like(own) for _ in range(2)]
+distributed.all_gather(both, own)
+assert torch.equal(*both), "the processes have drifted apart"
+distributed.destroy_process_group()
+"""
+
+
+def test_two_processes_train_one_attacker(shared, tmp_path):
+    """Real processes on this machine (gloo): each takes half of every batch, weights stay equal."""
+    script = tmp_path / "two.py"
+    script.write_text(TWO_PROCESSES, encoding="utf-8")
+    out = tmp_path / "attacker"
+    words = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    done = subprocess.run(
+        [sys.executable, *words, str(script), str(shared / "train_opus"), str(out)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert load_encoder(out).dimension == 8
+
+
+def test_the_estimate_is_the_recent_pace_times_what_is_left(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("voxrisk.attack.progress.time.monotonic", lambda: now[0])
+    progress = Progress(1_000, show=False)
+    for step in range(100):
+        now[0] += 1.0 if step < 20 else 3.0  # the machine got busy
+        progress.step(step, "")
+    assert progress.left(99) == pytest.approx(900 * 3.0)
