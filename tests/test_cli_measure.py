@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from voxrisk.pipeline.demo import simulate_scores
+from voxrisk.pipeline.demo import simulate
 
 
 @pytest.fixture(scope="module")
 def scores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return simulate_scores(tmp_path_factory.mktemp("scores"), seed=1)
+    return simulate(tmp_path_factory.mktemp("scores"), seed=1)
 
 
 def voxrisk(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
@@ -90,7 +90,7 @@ def test_bad_calls_end_with_code_2_and_one_message(scores: dict[str, Path], tmp_
     short.write_text("\n".join(scores["weak"].read_text().splitlines()[:-3]))
     missing = voxrisk("measure", short, "-t", scores["trials"], "-o", out, code=2)
     assert "trials without a score" in missing.stderr
-    assert "speaker39 speaker39-11 (line 19201)" in missing.stderr
+    assert "speaker39 speaker39-B11 (line 19201)" in missing.stderr
     assert not any(out.iterdir())
 
 

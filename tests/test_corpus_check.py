@@ -70,6 +70,9 @@ def test_loud_is_not_clipped() -> None:
     """A full-scale sine touches full scale, but never stays there."""
     sine = np.sin(2 * np.pi * 440 * np.arange(RATE) / RATE).astype(np.float32)[:, None]
     assert clipped(sine * 0.9985) == 0
+    peaks = np.zeros_like(sine)
+    peaks[::10] = 1.0
+    assert clipped(peaks) == 0
     assert clipped(np.clip(sine * 2, -1, 1)) > 0.5
 
 

@@ -187,16 +187,17 @@ def test_voiceprivacy_roles_and_overlapping_lists(tmp_path: Path) -> None:
 
 
 def test_librispeech(tmp_path: Path) -> None:
-    write(tmp_path / "SPEAKERS.TXT", ";ID |SEX| SUBSET\n61 | M | test-clean | 8.0 | A | B\n")
-    chapter = tmp_path / "test-clean" / "61" / "70968"
+    root = tmp_path / "LibriSpeech"
+    write(root / "SPEAKERS.TXT", ";ID |SEX| SUBSET\n61 | M | test-clean | 8.0 | A | B\n")
+    chapter = root / "test-clean" / "61" / "70968"
     sound(chapter / "61-70968-0000.flac")
     write(chapter / "61-70968-0000.txt", "not a transcript")
     write(chapter / "61-70968.trans.txt", "61-70968-0000 GIVE NOT\n")
-    for place in (tmp_path, tmp_path / "test-clean", tmp_path / "test-clean" / "61"):
+    for place in (tmp_path, root, root / "test-clean", root / "test-clean" / "61"):
         (row,) = read_corpus(place)
         assert (row.speaker, row.session, row.gender, row.text) == ("61", "70968", "m", "GIVE NOT")
         assert row.extra == {"subset": "test-clean"}
-    write(tmp_path / "SPEAKERS.TXT", "62 | F | test-clean\n")
+    write(root / "SPEAKERS.TXT", "62 | F | test-clean\n")
     with pytest.raises(InputError, match=r"trans\.txt line 1: speaker '61' is not in"):
         read_corpus(tmp_path)
 

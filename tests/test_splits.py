@@ -111,6 +111,14 @@ def test_the_same_audio_under_another_id_is_a_leak() -> None:
         refuse_leak([one], [Utterance("other", one.path, "t")], by="utterance")
 
 
+@pytest.mark.parametrize("share", [0.0, 1.0, -1.0, 2.0])
+def test_an_impossible_share_is_refused(share: float) -> None:
+    rows = [row(s, session, 1) for s in "abc" for session in "12"]
+    for split in (by_session, a_and_b, by_speaker):
+        with pytest.raises(InputError, match="it must lie between 0 and 1"):
+            split(rows, share=share)
+
+
 def test_half_known_sessions_are_an_error() -> None:
     with pytest.raises(InputError, match="'b-None-1' has no session but others have"):
         by_session([row("a", "1", 1), row("b", None, 1)])

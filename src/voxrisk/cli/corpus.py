@@ -112,7 +112,7 @@ def split(
     ] = By.session,
     share: Annotated[
         float | None,
-        typer.Option(help="Of the enrolment, of B's part, of the evaluation speakers."),
+        typer.Option(help="Enrolment or B's part of a speaker (0.5); evaluation speakers (0.2)."),
     ] = None,
     speakers: Annotated[int | None, typer.Option(help="With --by ab: speakers in B.")] = None,
     same_gender: Annotated[
@@ -141,12 +141,14 @@ def split(
     if (same_gender or nontargets is not None) and by != By.session:
         raise InputError("--same-gender and --nontargets belong to --by session")
     rows = read_corpus(corpus)
+    if share is None:
+        share = 0.2 if by == By.speaker else 0.5
     if by == By.session:
-        made = splits.by_session(rows, share=share or 0.5, seed=seed)
+        made = splits.by_session(rows, share=share, seed=seed)
     elif by == By.ab:
-        made = splits.a_and_b(rows, speakers=speakers, share=share or 0.5, seed=seed)
+        made = splits.a_and_b(rows, speakers=speakers, share=share, seed=seed)
     else:
-        made = splits.by_speaker(rows, share=share or 0.2, seed=seed)
+        made = splits.by_speaker(rows, share=share, seed=seed)
     folder = output_folder(output, force=force)
     _write_split(folder, made, same_gender=same_gender, nontargets=nontargets)
 
@@ -175,3 +177,24 @@ def _write_split(folder: Path, made: "Split", *, same_gender: bool, nontargets: 
     for speaker, reason in made.left_out.items():
         print(f"left out: {speaker} ({reason})")
     write_text(folder / "split.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the corpus.")],
+    voices: Annotated[int, typer.Option(help="How many voices.")] = 40,
+    sentences: Annotated[int, typer.Option(help="Sentences of a voice in a session.")] = 6,
+    force: Force = False,
+) -> None:
+    """Make a corpus of synthetic voices on the spot, with transcripts; nothing is downloaded.
+
+    Needs espeak-ng (`pip install 'voxrisk[demo]'`, GPL-3). The same options give the same bytes.
+
+    Example: `voxrisk corpus demo -o demo`
+    """
+    from voxrisk.corpus.demo import make_demo
+    from voxrisk.files.atomic import output_folder
+
+    rows = make_demo(output_folder(output, force=force), voices=voices, sentences=sentences)
+    minutes = sum(row.duration or 0.0 for row in rows) / 60
+    print(f"{output}: {len(rows)} utterances of {voices} synthetic voices, {minutes:.0f} min")

@@ -1,4 +1,4 @@
-"""``voxrisk demo``: the main job on data made on the spot."""
+"""``voxrisk demo``: the main jobs on voices made on the spot."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,30 +12,45 @@ def demo(
     ),
     force: Annotated[bool, typer.Option("--force", help="Write into a folder in use.")] = False,
 ) -> None:
-    """Make a score set of two protections and measure everything on it.
+    """Make voices and two protections of them, and measure everything on them.
 
     The numbers are simulated: they show what voxrisk prints, nothing about any real system.
     """
     from voxrisk.cli.measure import measure
+    from voxrisk.cli.population import population
     from voxrisk.files.atomic import output_folder
-    from voxrisk.pipeline.demo import simulate_scores
+    from voxrisk.pipeline.demo import KEPT, simulate
 
     folder = output_folder(output, force=force)
-    paths = simulate_scores(folder / "scores")
-    command = " ".join(
-        (
-            f"voxrisk measure strong={paths['strong']} weak={paths['weak']}",
-            f"--trials {paths['trials']} --reference {paths['original']}",
-            f"--cross {paths['strong-cross']} --cross {paths['weak-cross']} -o {folder}/figures",
-        )
+    made = simulate(folder / "data")
+    print("40 simulated speakers, a strong and a weak protection. This is what runs now:\n")
+    print(
+        f"$ voxrisk measure strong={made['strong']} weak={made['weak']} --trials {made['trials']} "
+        f"\\\n    --reference {made['original']} --cross {made['strong-cross']} "
+        f"--cross {made['weak-cross']} -o {folder}/scores\n"
     )
-    print(f"Simulated scores of 40 speakers. This is what runs now:\n\n  {command}\n")
     measure(
-        scores=[f"strong={paths['strong']}", f"weak={paths['weak']}"],
-        trials=[paths["trials"]],
-        output=folder / "figures",
-        reference=paths["original"],
-        cross=[str(paths["strong-cross"]), str(paths["weak-cross"])],
+        scores=[f"{name}={made[name]}" for name in KEPT],
+        trials=[made["trials"]],
+        output=folder / "scores",
+        reference=made["original"],
+        cross=[str(made[f"{name}-cross"]) for name in KEPT],
         force=True,
     )
-    print(f"\nLook at {folder / 'figures' / 'ece_profile.png'}")
+    others = [f"{name}={made[f'{name}-A']},{made[f'{name}-B']}" for name in KEPT]
+    print(
+        f"\n$ voxrisk population {made['original-A']} {made['original-B']} --name original "
+        f"\\\n    --attacker {others[0]} \\\n    --attacker {others[1]} "
+        f"-L 1,3 -N 5,10,20 -o {folder}/crowd\n"
+    )
+    population(
+        made["original-A"],
+        made["original-B"],
+        output=folder / "crowd",
+        lengths="1,3",
+        sizes="5,10,20",
+        name="original",
+        attacker=others,
+        force=True,
+    )
+    print(f"\nLook at {folder}/scores/ece_profile.png and {folder}/crowd/population.png")

@@ -12,6 +12,7 @@ from voxrisk.types import InputError
 if TYPE_CHECKING:
     from voxrisk.measure.curves import Population
     from voxrisk.pipeline.population_study import Attacker
+    from voxrisk.types import Estimate
 
 EXAMPLE = """
 **Example**
@@ -153,6 +154,15 @@ LABELS = {
 }
 
 
+def _cell(e: "Estimate") -> str:
+    """A value and its interval: rates in percent."""
+    rate = e.name in ("singling_out", "linkability", "rocch_eer")
+    form, coarse = (".1%", ".0%") if rate else (".2f", ".2f")
+    ends = (e.interval.low, e.interval.high) if e.interval else ()
+    span = f" ({' to '.join(format(x, coarse) for x in ends)})" if ends else ""
+    return format(e.value, form) + span
+
+
 def _print(found: "Sequence[Population]", folder: Path) -> None:
     from rich.console import Console
     from rich.table import Table
@@ -171,11 +181,14 @@ def _print(found: "Sequence[Population]", folder: Path) -> None:
         for metric, label in LABELS.items():
             for length in lengths:
                 at = {int(e.parameters["N"]): e for e in p.curve(metric, length)}
-                form = ".1%" if metric in ("singling_out", "linkability", "rocch_eer") else ".2f"
-                cells = [format(at[n].value, form) if n in at else "–" for n in sizes]
-                if at:
-                    table.add_row(label, str(length), *cells)
-        console = Console(highlight=False, width=max(Console().width, 40 + 14 * len(sizes)))
+                if not at:
+                    continue
+                cells = [_cell(at[n]) if n in at else "–" for n in sizes]
+                table.add_row(label, str(length), *cells)
+                if metric in ("singling_out", "linkability"):
+                    chance = [f"{at[n].chance:.1%}" if n in at else "–" for n in sizes]
+                    table.add_row("  chance", "", *chance, style="dim")
+        console = Console(highlight=False, width=max(Console().width, 40 + 24 * len(sizes)))
         console.print(table)
         console.print()
         for excluding, who in p.excluded.items():

@@ -78,6 +78,7 @@ def by_speaker(utterances: Sequence[Utterance], *, share: float = 0.2, seed: int
 
     ``share`` of the speakers of each gender (at least one where there are two) are for evaluation.
     """
+    _validate(share)
     people = _speakers(utterances)
     genders: dict[str | None, list[str]] = {}
     for speaker, rows in people.items():
@@ -117,6 +118,11 @@ def refuse_leak(first: Iterable[Utterance], second: Iterable[Utterance], *, by: 
                 )
 
 
+def _validate(share: float) -> None:
+    if not 0 < share < 1:
+        raise InputError(f"the share is {share}; it must lie between 0 and 1")
+
+
 def _checked(split: Split) -> Split:
     first, second = split.sides.values()
     refuse_leak(first, second, by=split.by)
@@ -150,8 +156,7 @@ def _key(row: Utterance, unit: str) -> tuple[str, ...]:
 def _divide(
     people: Mapping[str, list[Utterance]], unit: str, share: float, seed: int
 ) -> tuple[list[Utterance], list[Utterance], dict[str, str]]:
-    if not 0 < share < 1:
-        raise InputError(f"the share is {share}; it must lie between 0 and 1")
+    _validate(share)
     first: list[Utterance] = []
     second: list[Utterance] = []
     left_out = {}

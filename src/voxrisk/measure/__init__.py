@@ -12,8 +12,11 @@ from voxrisk.measure.calibration import (
     pav,
     zero_evidence,
 )
+from voxrisk.measure.curves import Population, Protocol
 from voxrisk.measure.eer import interpolated_eer, kaldi_eer, min_dcf, rocch_eer, vertex_eer
 from voxrisk.measure.linkability import LocalLinkability, linkability, local_linkability
+from voxrisk.measure.plda import Plda, train_plda
+from voxrisk.measure.population import population, population_of_scores
 from voxrisk.measure.ranking import (
     Ranks,
     mean_normalised_rank,
@@ -45,6 +48,9 @@ __all__ = [
     "DEFINITIONS",
     "Calibration",
     "LocalLinkability",
+    "Plda",
+    "Population",
+    "Protocol",
     "Ranks",
     "Roc",
     "Similarity",
@@ -70,6 +76,8 @@ __all__ = [
     "min_dcf",
     "pav",
     "percentile_interval",
+    "population",
+    "population_of_scores",
     "precision_at_1",
     "precision_at_10_percent",
     "ranks",
@@ -79,6 +87,7 @@ __all__ = [
     "similarity_matrix",
     "speaker_weights",
     "tag",
+    "train_plda",
     "trials",
     "vertex_eer",
     "worst_case_disclosure",

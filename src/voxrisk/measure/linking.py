@@ -57,7 +57,7 @@ class Ranking:
         """The ROC to be expected when each trial meets ``size - 1`` of the others.
 
         Only the number of nontargets changes, not how they lie: EER and D_ECE are the same for
-        every population size, and log10 l grows with it.
+        every population size; log10 l, which allows for few trials, changes a little.
         """
         share = (size - 1) / (self.n_enrolled - 1)
         return replace(self.roc, equal=self.roc.equal * share, gap=self.roc.gap * share)

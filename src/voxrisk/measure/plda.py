@@ -11,7 +11,6 @@ Reference: Brümmer & de Villiers, "The speaker partitioning problem", Odyssey 2
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
 
 from voxrisk.measure.conversations import Floats
 from voxrisk.types import Embeddings, InputError
@@ -54,6 +53,8 @@ def train_plda(embeddings: Embeddings, *, iterations: int = 20) -> Plda:
     Raises:
         InputError: If within- or between-speaker variance cannot be estimated.
     """
+    from scipy.linalg import eigh
+
     vectors = embeddings.vectors.astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     mean = vectors.mean(axis=0)

@@ -1,1 +1,1 @@
-"""Protected speech: anonymizers, target selection, and what cuts speech into pieces."""
+"""Speech made harder to recognise: what is done to it before it is given away."""

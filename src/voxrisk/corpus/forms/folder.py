@@ -31,6 +31,18 @@ def audio_below(root: Path) -> Iterator[Path]:
                 yield Path(folder, name)
 
 
+def holds(path: Path, ending: str, *, depth: int = 4) -> bool:
+    """Whether a file with this ending lies in the first few folders, down to ``depth``.
+
+    A look, not a search: in a tree of a million files it must stay cheap.
+    """
+    entries = sorted(os.scandir(path), key=lambda entry: entry.name)
+    if any(entry.name.endswith(ending) for entry in entries):
+        return True
+    folders = [entry.path for entry in entries if entry.is_dir() and entry.name[0] != "."]
+    return depth > 0 and any(holds(Path(one), ending, depth=depth - 1) for one in folders[:8])
+
+
 def read(path: Path) -> Iterator[Located]:
     """Each audio file."""
     for file in audio_below(path):

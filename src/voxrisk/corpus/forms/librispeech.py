@@ -10,24 +10,30 @@ The subset is kept as an extra column.
 from collections.abc import Iterator
 from pathlib import Path
 
+from voxrisk.corpus.forms.folder import holds
 from voxrisk.corpus.table import Located, Utterance, read_gender
 from voxrisk.types import InputError
 
+ENDING = ".trans.txt"
+
 
 def recognise(path: Path) -> bool:
-    """A folder with chapter transcripts (``*.trans.txt``) two or three levels down."""
-    return path.is_dir() and next(_transcripts(path), None) is not None
+    """A folder with chapter transcripts (``*.trans.txt``) up to four levels down."""
+    return path.is_dir() and holds(path, ENDING)
 
 
 def _transcripts(path: Path) -> Iterator[Path]:
-    for depth in ("*", "*/*", "*/*/*"):
-        yield from sorted(path.glob(f"{depth}/*.trans.txt"))
+    for depth in ("*", "*/*", "*/*/*", "*/*/*/*"):
+        yield from sorted(path.glob(f"{depth}/*{ENDING}"))
 
 
 def read(path: Path) -> Iterator[Located]:
     """Each line of each chapter's transcript."""
-    genders = read_speakers(path, "SPEAKERS.TXT")
+    lists: dict[Path, dict[str, str | None]] = {}
     for file in _transcripts(path):
+        subset = file.absolute().parents[2]
+        if subset not in lists:
+            lists[subset] = read_speakers(subset)
         with file.open(encoding="utf-8") as stream:
             for line, text in enumerate(stream, start=1):
                 if not text.strip():
@@ -41,21 +47,21 @@ def read(path: Path) -> Iterator[Located]:
                     utterance=utterance,
                     path=file.with_name(utterance + ".flac"),
                     speaker=speaker,
-                    gender=gender_of(speaker, genders, where),
+                    gender=gender_of(speaker, lists[subset], where),
                     text=words or None,
                     session=session,
                     language="en",
-                    extra={"subset": file.parents[2].name},
+                    extra={"subset": subset.name},
                 )
                 yield where, row
 
 
-def read_speakers(path: Path, name: str) -> dict[str, str | None]:
-    """``id | F | subset | minutes | name``, from the file ``name`` in ``path`` or above it."""
-    for folder in (path, *path.absolute().parents[:3]):
-        if (file := folder / name).is_file():
-            break
-    else:
+def read_speakers(subset: Path) -> dict[str, str | None]:
+    """Speaker → gender from ``SPEAKERS.TXT`` (``id | F | subset | minutes | name``), if any."""
+    names = ("SPEAKERS.TXT", "SPEAKERS.txt")
+    places = [folder / name for folder in (subset.parent, subset) for name in names]
+    file = next((place for place in places if place.is_file()), None)
+    if file is None:
         return {}
     genders = {}
     for line, text in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):

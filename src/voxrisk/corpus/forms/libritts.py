@@ -9,6 +9,7 @@ over the two sides of a split.
 from collections.abc import Iterator
 from pathlib import Path
 
+from voxrisk.corpus.forms.folder import holds
 from voxrisk.corpus.forms.librispeech import gender_of, read_speakers
 from voxrisk.corpus.table import Located, Utterance, read_gender
 from voxrisk.types import InputError
@@ -18,11 +19,11 @@ ENDING = ".normalized.txt"
 
 def recognise(path: Path) -> bool:
     """A folder with ``*.normalized.txt`` beside the audio."""
-    return path.is_dir() and next(_transcripts(path), None) is not None
+    return path.is_dir() and holds(path, ENDING)
 
 
 def _transcripts(path: Path) -> Iterator[Path]:
-    for depth in ("*", "*/*", "*/*/*"):
+    for depth in ("*", "*/*", "*/*/*", "*/*/*/*"):
         for chapter in sorted(path.glob(depth)):
             if chapter.is_dir():
                 yield from sorted(chapter.glob(f"*{ENDING}"))
@@ -30,8 +31,11 @@ def _transcripts(path: Path) -> Iterator[Path]:
 
 def read(path: Path) -> Iterator[Located]:
     """Each transcript and its audio."""
-    genders = read_speakers(path, "SPEAKERS.txt") or _from_tsv(path)
+    lists: dict[Path, dict[str, str | None]] = {}
     for file in _transcripts(path):
+        subset = file.absolute().parents[2]
+        if subset not in lists:
+            lists[subset] = read_speakers(subset) or _from_tsv(subset)
         utterance = file.name.removesuffix(ENDING)
         speaker, session, *rest = utterance.split("_")
         if not rest:
@@ -40,17 +44,17 @@ def read(path: Path) -> Iterator[Located]:
             utterance=utterance,
             path=file.with_name(utterance + ".wav"),
             speaker=speaker,
-            gender=gender_of(speaker, genders, str(file)),
+            gender=gender_of(speaker, lists[subset], str(file)),
             text=" ".join(file.read_text(encoding="utf-8").split()) or None,
             session=session,
             language="en",
-            extra={"subset": file.parents[2].name},
+            extra={"subset": subset.name},
         )
         yield str(file), row
 
 
-def _from_tsv(path: Path) -> dict[str, str | None]:
-    for folder in (path, path.absolute().parent):
+def _from_tsv(subset: Path) -> dict[str, str | None]:
+    for folder in (subset.parent, subset):
         if (file := folder / "speakers.tsv").is_file():
             rows = enumerate(file.read_text(encoding="utf-8").splitlines(), start=1)
             cells = [(line, row.split("\t")) for line, row in rows if line > 1 and row.strip()]
