@@ -123,15 +123,30 @@ def write_enrolments(path: Path | str, enroll: Iterable[Utterance]) -> None:
 
 
 def read_enrolments(path: Path | str) -> Mapping[str, list[str]]:
-    """Enrolment → its utterances."""
+    """Enrolment → its utterances.
+
+    Reads ``enroll,utterance`` with one line for each utterance, a table whose ``utts`` column holds
+    several divided by blanks (``model,utts``), and Kaldi's ``utt2spk`` (``utterance speaker``).
+    """
     path = Path(path)
     enrolments: dict[str, list[str]] = {}
     with path.open(encoding="utf-8-sig", newline="") as stream:
-        rows = csv.DictReader(stream)
-        if not {"enroll", "utterance"} <= set(rows.fieldnames or ()):
-            raise InputError(f"{path} line 1: the columns must be enroll,utterance")
-        for row in rows:
-            if not row["enroll"] or not row["utterance"]:
-                raise InputError(f"{path} line {rows.line_num}: enroll or utterance is empty")
-            enrolments.setdefault(row["enroll"], []).append(row["utterance"])
+        plain = "," not in stream.readline()
+        stream.seek(0)
+        rows = (line.split() for line in stream) if plain else csv.reader(stream)
+        place, content = (1, 0) if plain else _enrolment_places(next(iter(rows), []), path)
+        for line, cells in enumerate(rows, start=1 if plain else 2):
+            if not cells:
+                continue
+            enroll, utterances = ([*cells, "", ""][i].strip() for i in (place, content))
+            if not enroll or not utterances:
+                raise InputError(f"{path} line {line}: enroll or utterance is empty")
+            enrolments.setdefault(enroll, []).extend(utterances.split())
     return enrolments
+
+
+def _enrolment_places(header: Sequence[str], path: Path) -> tuple[int, int]:
+    for enroll, utterances in (("enroll", "utterance"), ("model", "utts")):
+        if enroll in header and utterances in header:
+            return header.index(enroll), header.index(utterances)
+    raise InputError(f"{path} line 1: the columns must be enroll,utterance (or model,utts)")

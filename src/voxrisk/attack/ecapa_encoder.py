@@ -1,0 +1,142 @@
+"""A trained ECAPA-TDNN as an encoder, from a checkpoint of SpeechBrain or of ``voxrisk train``."""
+
+import contextlib
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from voxrisk.attack.ecapa import Ecapa
+from voxrisk.attack.encoders import RATE, check_all, file_identity
+from voxrisk.attack.features import MELS, filter_banks, frame_count
+from voxrisk.attack.sizes import EcapaSize
+from voxrisk.types import InputError
+
+BATCH_SECONDS = {"cpu": 60.0, "cuda": 600.0}  # padded audio in one batch: bounds the memory
+
+
+class EcapaEncoder:
+    """See :class:`voxrisk.attack.Encoder`."""
+
+    def __init__(
+        self, name: str, path: Path, *, device: str = "auto", threads: int | None = None
+    ) -> None:
+        self.threads = threads
+        self.name = name
+        self.identity = file_identity(path)
+        self.device = pick_device(device)
+        self.model = load_ecapa(path).to(self.device).eval()
+        self.dimension = self.model.size.embedding
+
+    def embed(self, waveforms: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Embed waveforms ``(samples,)`` at 16 kHz; vectors ``(n, dimension)`` in their order."""
+        check_all(waveforms)
+        with _threads(self.threads):
+            return self._embed(waveforms)
+
+    def _embed(self, waveforms: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        vectors = np.empty((len(waveforms), self.dimension), dtype=np.float32)
+        lengths = np.array([len(wave) for wave in waveforms], dtype=np.int64)
+        budget = int(BATCH_SECONDS.get(self.device.type, 60.0) * RATE)
+        for batch in length_batches(lengths, budget):
+            vectors[batch] = self._embed_batch([waveforms[i] for i in batch])
+        if not np.isfinite(vectors).all():
+            wrong = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
+            raise InputError(f"waveform {wrong}: the encoder {self.name} gives no finite vector")
+        return vectors
+
+    @torch.inference_mode()
+    def _embed_batch(self, waves: list[NDArray[np.float32]]) -> NDArray[np.float32]:
+        padded, lengths = pad(waves, self.device)
+        frames = None if lengths is None else frame_count(lengths)
+        vectors: Tensor = self.model(filter_banks(padded, lengths), frames)
+        return vectors.float().cpu().numpy()
+
+
+@contextlib.contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def length_batches(lengths: NDArray[np.int64], budget: int) -> Iterator[NDArray[np.int64]]:
+    """Split indices into batches of like length whose padded size stays within ``budget``.
+
+    Every batch has at least one index; the order depends on the lengths only.
+    """
+    order = np.argsort(lengths, kind="stable")
+    start = 0
+    for stop in range(1, len(order) + 1):
+        if stop == len(order) or (stop - start + 1) * lengths[order[stop]] > budget:
+            yield order[start:stop]
+            start = stop
+
+
+def pad(waves: Sequence[NDArray[np.float32]], device: torch.device) -> tuple[Tensor, Tensor | None]:
+    """Stack waveforms, padded with zeros; lengths are None when nothing had to be padded."""
+    longest = max(len(wave) for wave in waves)
+    padded = np.zeros((len(waves), longest), dtype=np.float32)
+    for row, wave in zip(padded, waves, strict=True):
+        row[: len(wave)] = wave
+    batch = torch.from_numpy(padded).to(device)
+    if all(len(wave) == longest for wave in waves):
+        return batch, None
+    return batch, torch.tensor([len(wave) for wave in waves], device=device)
+
+
+def pick_device(device: str) -> torch.device:
+    """The device by name; ``"auto"`` is a GPU where there is one."""
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise InputError(f"device {device!r} was asked for, but this torch sees no GPU")
+    return torch.device(device)
+
+
+def load_ecapa(path: Path) -> Ecapa:
+    """Build the ECAPA-TDNN of a checkpoint; its size is read from the weights.
+
+    Raises:
+        InputError: If the file is damaged or is no ECAPA-TDNN on 80 mel bands.
+    """
+    state = read_tensors(path)
+    try:
+        mels = state["blocks.0.conv.conv.weight"].shape[1]
+        size = EcapaSize(
+            channels=state["blocks.0.conv.conv.weight"].shape[0],
+            attention=state["asp.tdnn.conv.conv.weight"].shape[0],
+            squeeze=state["blocks.1.se_block.conv1.conv.weight"].shape[0],
+            embedding=state["fc.conv.weight"].shape[0],
+        )
+    except (KeyError, IndexError, AttributeError) as error:
+        raise InputError(f"{path}: holds no ECAPA-TDNN ({error} is missing)") from error
+    if mels != MELS:
+        raise InputError(f"{path}: was trained on {mels} mel bands; only {MELS} are supported")
+    model = Ecapa(size)
+    try:
+        model.load_state_dict(state)
+    except RuntimeError as error:
+        raise InputError(f"{path}: the weights do not fit an ECAPA-TDNN: {error}") from error
+    if not all(torch.isfinite(value).all() for value in state.values()):
+        raise InputError(f"{path}: some weights are not finite; train the attacker again")
+    return model
+
+
+def read_tensors(path: Path) -> Mapping[str, Tensor]:
+    """Read a file of plain tensors; nothing in it is executed."""
+    try:
+        state: Mapping[str, Tensor] = torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, RuntimeError, ValueError, EOFError, LookupError, pickle.PickleError) as error:
+        raise InputError(
+            f"{path}: the checkpoint cannot be read ({str(error).splitlines()[0]}); "
+            "it is damaged or not a checkpoint, fetch or train it again"
+        ) from error
+    return state

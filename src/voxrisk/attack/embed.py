@@ -1,0 +1,123 @@
+"""Embed a whole corpus: shards of like length, on all cores, each kept until all are done.
+
+A shard's file is named after the hash of everything its vectors depend on, so a second run goes on
+where the first was killed, and never takes up vectors of other audio or of another encoder.
+"""
+
+import hashlib
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from voxrisk.attack.encoders import RATE, Encoder, check_speech, load_encoder
+from voxrisk.corpus import Utterance, read_audio
+from voxrisk.files.embeddings import read_embeddings, write_embeddings
+from voxrisk.shards import cores, run
+from voxrisk.types import Embeddings, InputError
+
+SHARD_SECONDS = 240.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Shard:
+    rows: tuple[Utterance, ...]
+    path: Path
+    encoder: str
+    device: str
+
+
+def embed_corpus(
+    rows: Sequence[Utterance],
+    encoder: str,
+    output: Path | str,
+    *,
+    device: str = "auto",
+    workers: int | None = None,
+) -> Embeddings:
+    """Embed every utterance, write the NPZ file ``output``, and return what it holds.
+
+    The vectors do not depend on ``workers``. What is finished stays in ``output.parts`` if the run
+    is killed, and is used by the next one.
+
+    Raises:
+        InputError: If an utterance is silent, too short or not finite; the message names it.
+    """
+    if not rows:
+        raise InputError("the corpus holds no utterance")
+    output = Path(output)
+    parts = output.with_name(output.name + ".parts")
+    first = _encoder(encoder, device)
+    gpu = str(getattr(first, "device", "cpu")).startswith("cuda")
+    workers = 1 if gpu else min(workers or cores(), cores())
+    shards = [
+        _Shard(group, parts / f"{_digest(group, first)}.npz", encoder, device)
+        for group in _groups(rows)
+    ]
+    todo = [shard for shard in shards if not shard.path.exists()]
+    for _ in run(_embed_shard, todo, workers=workers, label="embed"):
+        pass
+    found = [read_embeddings(shard.path) for shard in shards]
+    row = {name: i for i, name in enumerate(np.concatenate([f.utterance for f in found]).tolist())}
+    order = [row[r.utterance] for r in rows]
+    result = Embeddings(
+        np.array([r.utterance for r in rows]),
+        np.array([r.speaker for r in rows]),
+        np.concatenate([f.vectors for f in found])[order],
+        str(output),
+    )
+    write_embeddings(output, result)
+    shutil.rmtree(parts, ignore_errors=True)
+    return result
+
+
+def _groups(rows: Sequence[Utterance]) -> list[tuple[Utterance, ...]]:
+    """Cut the corpus, sorted by duration, into shards; the longest come first, so none is late."""
+    ordered = sorted(rows, key=lambda r: (-(r.duration or 0.0), r.utterance))
+    groups: list[tuple[Utterance, ...]] = []
+    group: list[Utterance] = []
+    seconds = 0.0
+    for row in ordered:
+        group.append(row)
+        seconds += row.duration or 8.0
+        if seconds >= SHARD_SECONDS:
+            groups.append(tuple(group))
+            group, seconds = [], 0.0
+    return [*groups, tuple(group)] if group else groups
+
+
+def _digest(rows: Sequence[Utterance], encoder: Encoder) -> str:
+    digest = hashlib.sha256(encoder.identity.encode())
+    for row in rows:
+        try:
+            stat = row.path.stat()
+        except OSError as error:
+            raise InputError(f"utterance {row.utterance}: {row.path} cannot be read") from error
+        parts = (row.utterance, row.path, row.start, row.end, stat.st_size, stat.st_mtime_ns)
+        digest.update(repr(tuple(map(str, parts))).encode())
+    return digest.hexdigest()[:32]
+
+
+@lru_cache(maxsize=1)
+def _encoder(name: str, device: str) -> Encoder:
+    # One thread in each process: it is faster than threads inside one, and always the same bytes.
+    return load_encoder(name, device=device, threads=1)
+
+
+def _embed_shard(shard: _Shard) -> None:
+    encoder = _encoder(shard.encoder, shard.device)
+    waves = []
+    for row in shard.rows:
+        try:
+            wave = read_audio(row, rate=RATE)
+            check_speech(wave)
+        except InputError as error:
+            raise InputError(f"utterance {row.utterance}: {error}") from error
+        waves.append(wave)
+    vectors = encoder.embed(waves)
+    names = np.array([row.utterance for row in shard.rows])
+    speakers = np.array([row.speaker for row in shard.rows])
+    write_embeddings(shard.path, Embeddings(names, speakers, vectors))

@@ -1,0 +1,158 @@
+"""Speaker encoders behind one small interface, found by name or path.
+
+An encoder turns waveforms into one float32 vector each. A name may be
+
+* a ready encoder, ``"ecapa-voxceleb"`` or another of :data:`ENCODERS`;
+* a folder with ``embedding_model.ckpt``: an attacker of ``voxrisk train``, or of SpeechBrain;
+* an ONNX file of WeSpeaker or 3D-Speaker (CAM++, ERes2Net);
+* ``"hub:owner/name"``: a repository of the Hugging Face hub that holds one of these.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxrisk.types import InputError, require
+
+RATE = 16_000
+SHORTEST = 0.1  # seconds: ECAPA mirrors 4 frames of 10 ms at each end
+LONGEST = 600.0  # seconds: beyond it the activations of one utterance no longer fit a usual memory
+SILENCE = 1e-5  # standard deviation; a third of the smallest step of 16-bit audio
+CHECKPOINT = "embedding_model.ckpt"
+
+
+class Encoder(Protocol):
+    """Waveforms in, one vector for each out.
+
+    Attributes:
+        name: What the user called it.
+        identity: Hash of the weights: the same identity gives the same vectors.
+        dimension: Length of a vector.
+    """
+
+    name: str
+    identity: str
+    dimension: int
+
+    def embed(self, waveforms: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Embed waveforms ``(samples,)`` at 16 kHz; vectors ``(n, dimension)`` in the same order.
+
+        Raises:
+            InputError: If a waveform is silent, not finite, too short or too long.
+        """
+        ...
+
+
+def load_encoder(name: str | Path, *, device: str = "auto", threads: int | None = None) -> Encoder:
+    """Load an encoder by name or path.
+
+    Args:
+        name: See the module: a ready encoder, a folder, an ONNX file, or ``hub:owner/name``.
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:1"`` …; ``"auto"`` takes a GPU where there is one.
+        threads: CPU threads; None leaves it to torch and ONNX Runtime.
+
+    Raises:
+        InputError: If there is no such encoder or its file is damaged.
+    """
+    text = str(name)
+    if text in ENCODERS:
+        return ENCODERS[text](text, device, threads)
+    if text.startswith("hub:"):
+        return _load_path(text, _from_hub(text.removeprefix("hub:")), device, threads)
+    path = Path(name)
+    if not path.exists():
+        raise InputError(
+            f"no encoder {text!r}: not a file or folder, and not one of {', '.join(ENCODERS)}; "
+            "for a repository of the hub write hub:owner/name"
+        )
+    return _load_path(text, path, device, threads)
+
+
+def check_speech(waveform: NDArray[np.float32]) -> None:
+    """Refuse what no speaker can be recognised from.
+
+    Raises:
+        InputError: With the reason; the caller knows the utterance and adds its name.
+    """
+    if waveform.ndim != 1:
+        raise InputError(f"not one channel of samples but an array of shape {waveform.shape}")
+    seconds = len(waveform) / RATE
+    if seconds < SHORTEST:
+        raise InputError(
+            f"{1000 * seconds:.0f} ms of speech; an encoder needs at least {1000 * SHORTEST:.0f} ms"
+        )
+    if seconds > LONGEST:
+        raise InputError(f"{seconds:.0f} s long; cut it into segments of at most {LONGEST:.0f} s")
+    if not np.isfinite(waveform).all():
+        raise InputError("the samples are not all finite")
+    if float(waveform.std()) < SILENCE:
+        raise InputError("the recording is silent")
+
+
+def check_all(waveforms: Sequence[NDArray[np.float32]]) -> None:
+    """Check each waveform; the error says which one is wrong."""
+    for i, waveform in enumerate(waveforms):
+        try:
+            check_speech(waveform)
+        except InputError as error:
+            raise InputError(f"waveform {i}: {error}") from None
+
+
+def file_identity(path: Path) -> str:
+    """SHA-256 of a file of weights."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _load_path(name: str, path: Path, device: str, threads: int | None) -> Encoder:
+    if path.is_dir() and (path / CHECKPOINT).is_file():
+        return _ecapa(name, path / CHECKPOINT, device, threads)
+    if path.is_dir() and len(found := sorted(path.glob("*.onnx"))) == 1:
+        path = found[0]
+    if path.suffix == ".onnx":
+        return _onnx(name, path, device, threads)
+    raise InputError(f"{path}: neither an ONNX file nor a folder with {CHECKPOINT}")
+
+
+def _from_hub(repository: str) -> Path:
+    hub: Any = require("huggingface_hub", extra="attack")
+    try:
+        return Path(hub.snapshot_download(repository, allow_patterns=[CHECKPOINT, "*.onnx"]))
+    except Exception as error:  # the hub's client raises many kinds: network, name, permission
+        raise InputError(
+            f"hub:{repository} cannot be fetched ({type(error).__name__}: {error}); "
+            "download it elsewhere and give its folder"
+        ) from error
+
+
+def _ecapa(name: str, path: Path, device: str, threads: int | None) -> Encoder:
+    require("torch", extra="attack")
+    from voxrisk.attack.ecapa_encoder import EcapaEncoder
+
+    return EcapaEncoder(name, path, device=device, threads=threads)
+
+
+def _onnx(name: str, path: Path, device: str, threads: int | None) -> Encoder:
+    from voxrisk.attack.onnx import OnnxEncoder
+
+    return OnnxEncoder(name, path, device=device, threads=threads)
+
+
+def _stored(load: Callable[[str, Path, str, int | None], Encoder]) -> Callable[..., Encoder]:
+    def from_store(name: str, device: str, threads: int | None) -> Encoder:
+        from voxrisk.models import model_path
+
+        return load(name, model_path(name), device, threads)
+
+    return from_store
+
+
+# Ready encoders: their weights come through the model store, so no training and no hub is needed.
+ENCODERS: dict[str, Callable[[str, str, int | None], Encoder]] = {
+    "ecapa-voxceleb": _stored(_ecapa),
+    "wespeaker-resnet34": _stored(_onnx),
+}

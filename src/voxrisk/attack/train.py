@@ -1,0 +1,317 @@
+"""Train an attacker: a recogniser of source speakers, with or without the adversarial target head.
+
+Every epoch ends with a checkpoint, and every random choice of an epoch comes from the seed and its
+number alone. So a training that was killed goes on to the same result as one that was not. Started
+by ``torchrun``, several processes share each batch.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from voxrisk.attack.crops import (
+    Crops,
+    Speech,
+    batches,
+    count_batches,
+    cut_batch,
+    cut_crops,
+    decode_corpus,
+    split_validation,
+)
+from voxrisk.attack.curves import Epoch, draw_curves, write_curves
+from voxrisk.attack.ecapa_encoder import load_ecapa, pad, pick_device, read_tensors
+from voxrisk.attack.encoders import CHECKPOINT
+from voxrisk.attack.features import filter_banks, frame_count
+from voxrisk.attack.heads import CosineHead, TwoHeads
+from voxrisk.attack.parallel import World, join_world
+from voxrisk.attack.progress import Progress
+from voxrisk.attack.recipes import Recipe, cyclic_rate, target_weight
+from voxrisk.corpus import Utterance
+from voxrisk.files.atomic import atomic, write_text
+from voxrisk.types import InputError
+
+STATE = "checkpoint.pt"
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A finished training: its folder, and the curve of every epoch."""
+
+    folder: Path
+    epochs: tuple[Epoch, ...]
+
+
+def train_attacker(
+    rows: Sequence[Utterance],
+    folder: Path | str,
+    recipe: Recipe,
+    *,
+    seed: int = 0,
+    adversarial: bool = False,
+    target_column: str = "target",
+    start: Path | None = None,
+    device: str = "auto",
+    cache: Path | None = None,
+    workers: int | None = None,
+) -> Trained:
+    """Train on ``rows`` and write the attacker into ``folder``, or go on with what is there.
+
+    Where every row has a target, a target head is trained too and its error is measured; with
+    ``adversarial``, its reversed gradient also reaches the recogniser from epoch E + 1 on.
+
+    Args:
+        rows: Training set; the label is the (source) speaker.
+        folder: Gets ``embedding_model.ckpt``, ``attacker.json``, ``curves.csv`` and ``curves.png``.
+        recipe: See :mod:`voxrisk.attack.recipes`.
+        seed: Of the weights, the split, the crops and their order.
+        adversarial: Whether the recogniser unlearns the targets.
+        target_column: Column with the target speaker of each utterance.
+        start: A checkpoint to begin with (fine-tuning); its size replaces the recipe's.
+        device: ``"cpu"``, ``"cuda"`` …; half precision is used on a GPU.
+        cache: Folder for the decoded speech, by default inside ``folder``.
+        workers: Processes for decoding.
+
+    Raises:
+        InputError: If the data cannot train, or the folder holds another training.
+    """
+    folder = Path(folder)
+    known = any(row.extra.get(target_column) for row in rows)
+    if adversarial and not known:
+        raise InputError(
+            f"the adversarial head needs a column {target_column!r} with the target speaker of "
+            "each utterance; anonymize with voxrisk, or train without --adversarial"
+        )
+    world = join_world(pick_device(device))
+    if not world.first:
+        world.wait()  # the first process decodes, the others find it done
+    speech = decode_corpus(
+        rows,
+        cache or folder / "speech",
+        speeds=recipe.speeds,
+        target_column=target_column if known else None,
+        workers=workers,
+    )
+    if world.first:
+        world.wait()
+    zero = recipe.zero_epochs if adversarial else recipe.epochs
+    facts = {
+        "recipe": asdict(recipe),
+        "seed": seed,
+        "adversarial": adversarial,
+        "zero_epochs": zero,
+        "start": str(start) if start else None,
+        "utterances": len(rows),
+        "sources": len(speech.sources),
+        "targets": len(speech.targets) if speech.targets else None,
+    }
+    run = _Run(speech, recipe, seed, zero, start, world)
+    done = run.resume(folder / STATE, facts)
+    for epoch in range(len(done) + 1, recipe.epochs + 1):
+        done.append(run.epoch(epoch))
+        if world.first:
+            run.save(folder / STATE, facts, done)
+            write_curves(folder, done)
+    if world.first:
+        with atomic(folder / CHECKPOINT) as part:
+            torch.save(run.model.encoder.state_dict(), part)
+        draw_curves(folder / "curves.png", done)
+        write_text(folder / "attacker.json", json.dumps(facts, indent=2) + "\n")
+    world.wait()
+    return Trained(folder, tuple(done))
+
+
+def forget_training(folder: Path) -> None:
+    """Remove what a training left in ``folder``, and nothing else."""
+    for name in (STATE, CHECKPOINT, "attacker.json", "curves.csv", "curves.png"):
+        (folder / name).unlink(missing_ok=True)
+
+
+class _Run:
+    """The state of one training between its epochs."""
+
+    def __init__(
+        self,
+        speech: Speech,
+        recipe: Recipe,
+        seed: int,
+        zero_epochs: int,
+        start: Path | None,
+        world: World,
+    ) -> None:
+        self.speech, self.recipe, self.seed, self.zero = speech, recipe, seed, zero_epochs
+        self.world, self.device = world, world.device
+        torch.manual_seed(seed)
+        ready = load_ecapa(start) if start else None
+        self.model = TwoHeads(
+            ready.size if ready else recipe.size,
+            sources=len(speech.sources),
+            targets=len(speech.targets) if speech.targets else None,
+            margin=recipe.margin,
+            scale=recipe.scale,
+        ).to(self.device)
+        self.training, held = split_validation(speech, recipe, seed)
+        self.held = cut_crops(speech, held, recipe, None)
+        if ready:
+            self.model.encoder.load_state_dict(ready.state_dict())
+            self._begin_heads_with_means()
+        self.shared: nn.Module = world.share(self.model)
+        self.optimizer = torch.optim.Adam(
+            self.model.parameters(),
+            lr=recipe.base_rate,
+            weight_decay=recipe.weight_decay,
+            fused=True,
+        )
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.device.type == "cuda")
+        crops = len(cut_crops(speech, self.training, recipe, np.random.default_rng([seed, 1])))
+        self.per_epoch = count_batches(crops, recipe.batch, world=world.size)
+        if not self.per_epoch:
+            raise InputError(f"the training set gives only {crops} crops: too few for one batch")
+        self.steps = self.per_epoch * recipe.epochs
+        self.progress = Progress(self.steps, show=world.first)
+
+    def epoch(self, epoch: int) -> Epoch:
+        """Train one epoch and measure both heads on the held-out crops."""
+        began = time.monotonic()
+        random = np.random.default_rng([self.seed, epoch])
+        crops = cut_crops(self.speech, self.training, self.recipe, random)
+        weight = target_weight(epoch, epochs=self.recipe.epochs, zero_epochs=self.zero)
+        sums = torch.zeros(3, device=self.device)
+        self.shared.train()
+        rate = self.recipe.base_rate
+        rank, size = self.world.rank, self.world.size
+        for number, chosen in enumerate(
+            batches(len(crops), self.recipe.batch, random=random, rank=rank, world=size)
+        ):
+            step = (epoch - 1) * self.per_epoch + number
+            rate = cyclic_rate(step, recipe=self.recipe, steps=self.steps)
+            losses = self._step(crops, chosen, weight, rate)
+            sums += torch.stack([*losses, torch.ones_like(losses[0])])
+            self.progress.step(step, f"epoch {epoch}/{self.recipe.epochs}")
+        source, target, count = (float(x) for x in self.world.sum(sums))
+        if not np.isfinite(source + target):
+            raise InputError(
+                f"epoch {epoch}: the loss is not finite; train again with a lower max_rate "
+                f"than {self.recipe.max_rate:g}"
+            )
+        ver_source, ver_target = self._validate()
+        known = self.model.target is not None
+        return Epoch(
+            epoch=epoch,
+            rate=rate,
+            w_target=weight,
+            loss_source=source / count,
+            loss_target=target / count if known else None,
+            ver_source=ver_source,
+            ver_target=ver_target if known else None,
+            seconds=time.monotonic() - began,
+        )
+
+    def _step(
+        self, crops: Crops, chosen: np.ndarray[Any, np.dtype[np.int64]], weight: float, rate: float
+    ) -> tuple[Tensor, Tensor]:
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        half = self.device.type == "cuda"
+        features, frames, source, target = self._batch(crops, chosen)
+        with torch.autocast(self.device.type, dtype=torch.float16, enabled=half):
+            outcome = self.shared(features, frames, source, target, weight)
+        self.optimizer.zero_grad(set_to_none=True)
+        self.scaler.scale(outcome.loss).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        loss = outcome.loss_source.detach()
+        other = outcome.loss_target
+        return loss, torch.zeros_like(loss) if other is None else other.detach()
+
+    def _batch(
+        self, crops: Crops, chosen: np.ndarray[Any, np.dtype[np.int64]]
+    ) -> tuple[Tensor, Tensor | None, Tensor, Tensor | None]:
+        waves, lengths = pad(cut_batch(self.speech, crops, chosen), self.device)
+        rows = crops.row[chosen]
+        source = torch.from_numpy(self.speech.source[rows]).to(self.device)
+        target = None
+        if self.speech.target is not None:
+            target = torch.from_numpy(self.speech.target[rows]).to(self.device)
+        frames = None if lengths is None else frame_count(lengths)
+        return filter_banks(waves, lengths), frames, source, target
+
+    @torch.no_grad()
+    def _validate(self) -> tuple[float, float]:
+        """Share of held-out crops that each head gets wrong (VER_S, VER_T)."""
+        self.model.eval()
+        sums = torch.zeros(3, device=self.device)
+        rank, size = self.world.rank, self.world.size
+        shares = batches(len(self.held), self.recipe.batch, random=None, rank=rank, world=size)
+        for chosen in shares:
+            outcome = self.model(*self._batch(self.held, chosen), 0.0)
+            sums[0] += outcome.wrong_source
+            sums[1] += 0 if outcome.wrong_target is None else outcome.wrong_target
+            sums[2] += len(chosen)
+        source, target, count = (float(x) for x in self.world.sum(sums))
+        return source / count, target / count
+
+    @torch.no_grad()
+    def _begin_heads_with_means(self) -> None:
+        """Begin each class of a head with the mean vector of its crops.
+
+        A ready recogniser is good already; heads that begin at random would first spoil it.
+        """
+        self.model.eval()
+        random = np.random.default_rng([self.seed, 1])
+        crops = cut_crops(self.speech, self.training, self.recipe, random)
+        heads = [(self.model.source, 2), (self.model.target, 3)]
+        sums = [(h, i, torch.zeros_like(h.weight)) for h, i in heads if isinstance(h, CosineHead)]
+        for chosen in batches(len(crops), self.recipe.batch, random=None):
+            batch = self._batch(crops, chosen)
+            vectors = nn.functional.normalize(self.model.encoder(batch[0], batch[1]))
+            for _, place, total in sums:
+                label = batch[place]
+                if label is not None:
+                    total.index_add_(0, label, vectors)
+        for head, _, total in sums:
+            seen = total.norm(dim=1) > 0
+            head.weight[seen] = total[seen]
+
+    def save(self, path: Path, facts: dict[str, Any], done: Sequence[Epoch]) -> None:
+        """Write a checkpoint of plain tensors and numbers, whole or not at all."""
+        state = {
+            "facts": json.dumps(facts),
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "scaler": self.scaler.state_dict(),
+            "curves": [asdict(epoch) for epoch in done],
+        }
+        with atomic(path) as part:
+            torch.save(state, part)
+
+    def resume(self, path: Path, facts: dict[str, Any]) -> list[Epoch]:
+        """Take up a checkpoint of the same training, if there is one."""
+        if not path.exists():
+            return []
+        state: Any = read_tensors(path)
+        try:
+            before = json.loads(state["facts"])
+            now = json.loads(json.dumps(facts))
+            differ = [key for key in now if before.get(key) != now[key]]
+            if differ:
+                raise InputError(
+                    f"{path.parent} holds another training ({', '.join(differ)} differ); choose "
+                    "another folder or add --force"
+                )
+            self.model.load_state_dict(state["model"])
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.scaler.load_state_dict(state["scaler"])
+            names = {field.name for field in fields(Epoch)}
+            return [Epoch(**{k: v for k, v in e.items() if k in names}) for e in state["curves"]]
+        except (KeyError, TypeError, RuntimeError, json.JSONDecodeError) as error:
+            raise InputError(
+                f"{path}: not a checkpoint of this training ({error}); add --force to begin anew"
+            ) from error

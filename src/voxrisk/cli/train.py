@@ -1,0 +1,95 @@
+"""``voxrisk train``: train an attacker."""
+
+import json
+import os
+from dataclasses import asdict, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from voxrisk.types import InputError
+
+
+class RecipeName(StrEnum):
+    """The recipes that have a name."""
+
+    spane = "spane"
+    vpc24 = "vpc24"
+    small = "small"
+
+
+def train(
+    corpus: Annotated[Path, typer.Argument(help="Training corpus: original or anonymized speech.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder of the attacker.")],
+    recipe: Annotated[RecipeName, typer.Option(help="Named constants.")] = RecipeName.small,
+    adversarial: Annotated[
+        bool, typer.Option("--adversarial", help="Unlearn the targets (paper 3).")
+    ] = False,
+    target_column: Annotated[str, typer.Option(help="Column with the target speaker.")] = "target",
+    start: Annotated[
+        str | None, typer.Option(help="Fine-tune this ECAPA: ecapa-voxceleb or a folder.")
+    ] = None,
+    epochs: Annotated[int | None, typer.Option(help="Instead of the recipe's.")] = None,
+    zero_epochs: Annotated[int | None, typer.Option(help="E: epochs with w_T = 0.")] = None,
+    batch: Annotated[int | None, typer.Option(help="Instead of the recipe's.")] = None,
+    max_rate: Annotated[float | None, typer.Option(help="Instead of the recipe's.")] = None,
+    seed: Annotated[int, typer.Option(help="First seed.")] = 0,
+    seeds: Annotated[int, typer.Option(help="How many trainings, in folders seed-N.")] = 1,
+    device: Annotated[str, typer.Option(help="cpu, cuda …")] = "auto",
+    cache: Annotated[Path | None, typer.Option(help="Folder for decoded speech.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes for decoding.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Begin anew where one lies.")] = False,
+) -> None:
+    """Train a recogniser on a corpus, labelled with its speakers.
+
+    The same command after a kill goes on where it stopped. On several GPUs:
+    `torchrun --nproc-per-node 4 -m voxrisk train …`
+
+    Example: `voxrisk train anonymized/train -o attacker --recipe spane --adversarial`
+    """
+    from voxrisk.attack.recipes import RECIPES
+    from voxrisk.attack.starts import start_checkpoint
+    from voxrisk.corpus import read_corpus
+    from voxrisk.types import require
+
+    require("torch", extra="attack")
+    from voxrisk.attack.train import forget_training, train_attacker
+
+    given = {"epochs": epochs, "zero_epochs": zero_epochs, "batch": batch, "max_rate": max_rate}
+    changes = {key: value for key, value in given.items() if value is not None}
+    if epochs is not None and zero_epochs is None:
+        changes["zero_epochs"] = round(
+            RECIPES[recipe].zero_epochs * epochs / RECIPES[recipe].epochs
+        )
+    chosen = replace(RECIPES[recipe], **changes)  # type: ignore[arg-type]
+    if seeds < 1:
+        raise InputError(f"--seeds is {seeds}; at least one training is needed")
+    rows = read_corpus(corpus)
+    checkpoint = start_checkpoint(start) if start else None
+    for number in range(seed, seed + seeds):
+        folder = output if seeds == 1 else output / f"seed-{number}"
+        if force:
+            forget_training(folder)
+        done = train_attacker(
+            rows,
+            folder,
+            chosen,
+            seed=number,
+            adversarial=adversarial,
+            target_column=target_column,
+            start=checkpoint,
+            device=device,
+            cache=cache or output / "speech",
+            workers=workers,
+        )
+        if os.environ.get("RANK", "0") != "0":  # several processes: the first one speaks
+            continue
+        last = done.epochs[-1]
+        if as_json:
+            print(json.dumps({"attacker": str(folder), "seed": number, **asdict(last)}))
+        else:
+            target = "" if last.ver_target is None else f", VER_T {100 * last.ver_target:.1f} %"
+            print(f"{folder}: VER_S {100 * last.ver_source:.1f} %{target}")
