@@ -8,6 +8,7 @@ from voxrisk.cli.anonymize import anonymize
 from voxrisk.cli.demo import demo
 from voxrisk.cli.measure import EXAMPLE, measure
 from voxrisk.cli.models import models_app
+from voxrisk.cli.utility import utility
 from voxrisk.types import InputError, MissingExtraError
 
 app = typer.Typer(
@@ -37,6 +38,7 @@ def _root(
 
 app.command(epilog=EXAMPLE)(measure)
 app.command()(demo)
+app.command()(utility)
 
 
 def main() -> None:
