@@ -1,6 +1,6 @@
 """What the speech is still good for: understood, melodious, pleasant, as long as before."""
 
-from voxrisk.utility.pitch import pitch, pitch_correlation, pitch_correlations
+from voxrisk.utility.pitch import pitch_correlation, pitch_correlations, track_pitch
 from voxrisk.utility.quality import Quality, dnsmos, rate_quality
 from voxrisk.utility.summary import FIGURES, Utility, measure_utility, utility
 from voxrisk.utility.text import normalise
@@ -14,10 +14,10 @@ __all__ = [
     "dnsmos",
     "measure_utility",
     "normalise",
-    "pitch",
     "pitch_correlation",
     "pitch_correlations",
     "rate_quality",
+    "track_pitch",
     "transcribe",
     "utility",
     "word_error_rate",

@@ -29,7 +29,7 @@ COMPAT_SOURCE = "VoicePrivacy 2022, ρ^F0 as its published code computes it (unv
 COMPAT = "voiceprivacy2022"
 
 
-def pitch(samples: NDArray[np.float32]) -> Floats:
+def track_pitch(samples: NDArray[np.float32]) -> Floats:
     """F0 in hertz at each 10 ms ``(t,)``, 0 where unvoiced; ``samples (n,)`` at 16 kHz.
 
     WORLD's DIO, refined by StoneMask; 75 to 500 Hz as in the challenge.
@@ -116,7 +116,7 @@ def _correlate_batch(
 ) -> list[float | str]:
     found: list[float | str] = []
     for pair in batch:
-        tracks = [pitch(read_audio(row, rate=RATE)) for row in pair]
+        tracks = [track_pitch(read_audio(row, rate=RATE)) for row in pair]
         try:
             found.append(pitch_correlation(*tracks, compat=compat))
         except InputError as error:

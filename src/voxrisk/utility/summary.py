@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from voxrisk.corpus import Utterance
-from voxrisk.types import Estimate, InputError, MissingExtraError
+from voxrisk.types import Estimate, InputError, MissingExtraError, require
 from voxrisk.utility import duration, pitch, quality, wer
 from voxrisk.utility.estimates import ratio_estimate
 
@@ -204,6 +204,7 @@ def _wer(pairs: _Pairs) -> tuple[dict[str, Sides], Cells]:
         wer.check_language(pairs.asr, pairs.language)
     except InputError as error:
         raise _MissingFigureError(str(error)) from error
+    require("jiwer", extra="utility")  # before the long work, not after it
     cells: Cells = {"text": list(pairs.texts)}
     estimates: Sides = {}
     left_out = len(pairs.texts) - len(kept)

@@ -62,11 +62,10 @@ ENDINGS = {
     "'d": " would",
 }
 SIGNS = {"$": "dollars", "£": "pounds", "€": "euros", "%": "percent"}
-NUMBER_WORDS = frozenset([*UNITS, *TENS, *(name for _, name in SCALES)])
 
-# Any Unicode letter or digit, and an apostrophe between two of them.
-_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
-_MONEY = re.compile(r"([$£€])\s?(\d[\d,]*(?:\.\d+)?)")
+_MONEY = re.compile(
+    r"([$£€])\s?(\d+(?:,\d{3})*(?:\.\d+)?)(\s(?:hundred|thousand|million|billion)\b)?"
+)
 _NUMBER = re.compile(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d+))?(st|nd|rd|th|s)?(?!\w)")
 
 
@@ -87,10 +86,10 @@ def normalise(text: str, *, language: str = "en") -> str:
     text = unicodedata.normalize("NFKC", text).lower()
     text = re.sub("[’‘ʼ`´]", "'", text)
     if not language.lower().startswith("en"):
-        return " ".join(_WORD.findall(text))
-    text = _MONEY.sub(lambda m: f"{m[2]} {SIGNS[m[1]]}", text)
+        return " ".join(_words(text))
+    text = _MONEY.sub(_money, text)
     text = _NUMBER.sub(_spoken, text).replace("%", " percent ").replace("&", " and ")
-    words = " ".join(_english(word) for word in _WORD.findall(text)).split()
+    words = " ".join(_english(word) for word in _words(text)).split()
     return " ".join(_without_and(words))
 
 
@@ -110,12 +109,26 @@ def number_words(number: int) -> str:
     return f"{number_words(count)} {name}" + (f" {number_words(rest)}" if rest else "")
 
 
+def _words(text: str) -> list[str]:
+    """Runs of letters, marks and numbers of any script, with apostrophes inside them."""
+    kept = (c if c == "'" or unicodedata.category(c)[0] in "LMN" else " " for c in text)
+    return [word for part in "".join(kept).split() if (word := part.strip("'"))]
+
+
+def _money(match: re.Match[str]) -> str:
+    sign, number, size = match[1], match[2], match[3] or ""
+    name = SIGNS[sign].removesuffix("s") if number == "1" and not size else SIGNS[sign]
+    return f"{number}{size} {name}"
+
+
 def _english(word: str) -> str:
+    if word.isdecimal():  # what is left of numbers such as 1.2.3
+        return _NUMBER.sub(_spoken, word)
     if word in CONTRACTIONS:
         return CONTRACTIONS[word]
     for ending, full in ENDINGS.items():
         if word.endswith(ending) and len(word) > len(ending):
-            return word.removesuffix(ending) + full
+            return _english(word.removesuffix(ending)) + full
     return TITLES.get(word, word)
 
 
@@ -166,3 +179,7 @@ def _ordinal(word: str) -> str:
 
 def _plural(word: str) -> str:
     return word[:-1] + "ies" if word.endswith("y") else word + ("es" if word == "six" else "s")
+
+
+_CARDINALS = (*UNITS, *TENS, *(name for _, name in SCALES))
+NUMBER_WORDS = frozenset([*_CARDINALS, *(_ordinal(word) for word in _CARDINALS)])
