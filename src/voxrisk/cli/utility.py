@@ -37,7 +37,7 @@ def utility(
         str | None, typer.Option(help="Language tag; default: the table's, else en.")
     ] = None,
     compat: Annotated[
-        str | None, typer.Option(help="voiceprivacy2022: its code of the pitch correlation.")
+        str | None, typer.Option(help="voiceprivacy2022 (pitch correlation) or speechmos (DNSMOS).")
     ] = None,
     resamples: Annotated[
         int, typer.Option(min=0, help="Draws of speakers behind the intervals; 0: no intervals.")

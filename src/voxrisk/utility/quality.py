@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.corpus import Utterance, read_audio
-from voxrisk.types import require
+from voxrisk.types import InputError, require
 from voxrisk.utility.journal import resumable
 
 RATE = 16_000
 WINDOW = 144_160  # samples, 9.01 s
 SILENCE = 1e-4  # largest sample of a file that holds nothing: three steps of 16-bit audio
 LOWEST_MARK = 1.0
+COMPAT = "speechmos"
 SOURCE = "DNSMOS P.835, Reddy et al., ICASSP 2022"
 # From the network's raw marks to the listeners' scale: the authors' quadratic fits.
 SCALE = {
@@ -42,40 +43,65 @@ class Quality:
     silent: bool = False
 
 
-def dnsmos(samples: NDArray[np.float32]) -> Quality:
+def dnsmos(samples: NDArray[np.float32], *, compat: str | None = None) -> Quality:
     """The marks of ``samples (n,)`` at 16 kHz.
 
-    As the authors do it: shorter speech is doubled until it fills 9.01 s, a window moves on by 1 s,
-    and the marks of the windows are averaged. Samples beyond ±1 are clipped. Digital silence gets
-    the lowest mark, 1: the network, which never heard any, gives it about 1.8 overall.
+    The network hears windows of 9.01 s. Shorter speech is repeated until it fills one; longer
+    speech is covered by as few windows as can, evenly spaced, and their marks are averaged. Samples
+    beyond ±1 are clipped. Digital silence gets the lowest mark, 1: the network, which never heard
+    any, gives it about 1.8 overall.
+
+    ``compat="speechmos"`` places the windows as the authors' code does: speech is doubled until it
+    fills one, and a window begins at every second. The marks of an utterance differ by about 0.02,
+    the time by a factor of up to 9.
     """
+    check_compat(compat)
     x = np.clip(samples, -1.0, 1.0).astype(np.float32)
     if np.abs(x).max() < SILENCE:
         return Quality(LOWEST_MARK, LOWEST_MARK, LOWEST_MARK, silent=True)
-    while len(x) < WINDOW:
-        x = np.concatenate([x, x])
-    starts = range(0, max(1, len(x) // RATE - 9) * RATE, RATE)
-    windows = [x[start : start + WINDOW] for start in starts if start + WINDOW <= len(x)]
     session = _session()
+    windows = _windows_at_every_second(x) if compat else _windows(x)
     raw = np.concatenate([session.run(None, {"input_1": w[None]})[0] for w in windows])
     marks = [float(np.polyval(fit, raw[:, i]).mean()) for i, fit in enumerate(SCALE.values())]
     return Quality(overall=marks[2], signal=marks[0], background=marks[1])
 
 
+def _windows(x: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+    if len(x) <= WINDOW:
+        return [np.resize(x, WINDOW)]
+    starts = np.linspace(0, len(x) - WINDOW, -(-len(x) // WINDOW)).astype(int)
+    return [x[start : start + WINDOW] for start in starts]
+
+
+def _windows_at_every_second(x: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+    while len(x) < WINDOW:
+        x = np.concatenate([x, x])
+    starts = range(0, max(1, len(x) // RATE - 9) * RATE, RATE)
+    return [x[start : start + WINDOW] for start in starts if start + WINDOW <= len(x)]
+
+
+def check_compat(compat: str | None) -> None:
+    """Refuse a ``compat`` that DNSMOS does not know."""
+    if compat not in (None, COMPAT):
+        raise InputError(f"DNSMOS knows compat={COMPAT!r}, not {compat!r}")
+
+
 def rate_quality(
     utterances: Sequence[Utterance],
     *,
+    compat: str | None = None,
     journal: Path | str | None = None,
     workers: int | None = None,
 ) -> list[Quality]:
     """The marks of each utterance; what ``journal`` knows is not done again."""
+    check_compat(compat)
     _session()
     versions = [version("speechmos"), version("onnxruntime")]
     found = resumable(
-        _rate_batch,
+        functools.partial(_rate_batch, compat),
         utterances,
         rows=lambda row: [row],
-        settings={"what": "dnsmos 1", "versions": versions},
+        settings={"what": "dnsmos 1", "compat": compat, "versions": versions},
         journal=journal,
         workers=workers,
         label="marking quality",
@@ -83,8 +109,8 @@ def rate_quality(
     return [Quality(*marks) for marks in found]
 
 
-def _rate_batch(batch: list[Utterance]) -> list[list[float | bool]]:
-    marks = [dnsmos(read_audio(row, rate=RATE)) for row in batch]
+def _rate_batch(compat: str | None, batch: list[Utterance]) -> list[list[float | bool]]:
+    marks = [dnsmos(read_audio(row, rate=RATE), compat=compat) for row in batch]
     return [[m.overall, m.signal, m.background, m.silent] for m in marks]
 
 

@@ -12,6 +12,7 @@ from voxrisk.utility import duration, pitch, quality, wer
 from voxrisk.utility.estimates import ratio_estimate
 
 FIGURES = ("wer", "pitch_correlation", "dnsmos", "duration_change")
+COMPATS = (pitch.COMPAT, quality.COMPAT)
 SHOWN = 10
 
 Sides = dict[str, Estimate]
@@ -99,7 +100,8 @@ def measure_utility(
         asr: Recogniser, see :func:`voxrisk.utility.wer.transcribe`.
         language: Language tag; None takes that of the table, else English.
         figures: Which of FIGURES to measure.
-        compat: ``"voiceprivacy2022"`` for that challenge's code of the pitch correlation.
+        compat: ``"voiceprivacy2022"`` for that challenge's code of the pitch correlation,
+            ``"speechmos"`` for DNSMOS with a window at every second.
         journal: File that keeps what is done for each utterance.
         workers: Processes; None takes all cores.
         resamples: Draws of speakers behind the intervals; 0 gives none.
@@ -112,8 +114,8 @@ def measure_utility(
     """
     if unknown := [name for name in figures if name not in FIGURES]:
         raise InputError(f"no utility figure {unknown[0]!r}; known are {', '.join(FIGURES)}")
-    if compat not in (None, pitch.COMPAT):
-        raise InputError(f"pitch correlation knows compat={pitch.COMPAT!r}, not {compat!r}")
+    if compat not in (None, *COMPATS):
+        raise InputError(f"utility knows compat={' and '.join(map(repr, COMPATS))}, not {compat!r}")
     other = pair(original, anonymized)
     known = {row.utterance: row.text for row in anonymized}
     texts = [
@@ -239,9 +241,8 @@ def _spread(values: Sequence[Any], places: Sequence[int], length: int) -> list[A
 
 
 def _pitch(pairs: _Pairs) -> tuple[dict[str, Sides], Cells]:
-    found = pitch.pitch_correlations(
-        pairs.original, pairs.anonymized, compat=pairs.compat, **pairs.work
-    )
+    compat = pairs.compat if pairs.compat == pitch.COMPAT else None
+    found = pitch.pitch_correlations(pairs.original, pairs.anonymized, compat=compat, **pairs.work)
     kept = [i for i, value in enumerate(found) if not isinstance(value, str)]
     if not kept:
         raise _MissingFigureError(f"no utterance has a pitch to compare ({found[0]})")
@@ -250,9 +251,9 @@ def _pitch(pairs: _Pairs) -> tuple[dict[str, Sides], Cells]:
         [found[i] for i in kept],
         [pairs.speakers[i] for i in kept],
         chance=0.0,
-        source=pitch.COMPAT_SOURCE if pairs.compat else pitch.SOURCE,
+        source=pitch.COMPAT_SOURCE if compat else pitch.SOURCE,
         n={"left_out": len(found) - len(kept)},
-        parameters={"compat": pairs.compat},
+        parameters={"compat": compat},
         **pairs.draw,
     )
     numbers = [None if isinstance(value, str) else value for value in found]
@@ -261,10 +262,11 @@ def _pitch(pairs: _Pairs) -> tuple[dict[str, Sides], Cells]:
 
 def _dnsmos(pairs: _Pairs) -> tuple[dict[str, Sides], Cells]:
     names = {"dnsmos": "overall", "dnsmos_signal": "signal", "dnsmos_background": "background"}
+    compat = pairs.compat if pairs.compat == quality.COMPAT else None
     estimates: dict[str, Sides] = {name: {} for name in names}
     cells: Cells = {}
     for side, rows in pairs.sides.items():
-        marks = quality.rate_quality(rows, **pairs.work)
+        marks = quality.rate_quality(rows, compat=compat, **pairs.work)
         for name, mark in names.items():
             values = [getattr(m, mark) for m in marks]
             cells[f"{name}_{side}"] = values
@@ -275,6 +277,7 @@ def _dnsmos(pairs: _Pairs) -> tuple[dict[str, Sides], Cells]:
                 chance=quality.LOWEST_MARK,
                 source=quality.SOURCE,
                 n={"silent": sum(m.silent for m in marks)},
+                parameters={"compat": compat},
                 **pairs.draw,
             )
     return estimates, cells
