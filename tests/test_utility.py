@@ -32,6 +32,7 @@ from voxrisk.utility import (
     utility,
 )
 from voxrisk.utility.estimates import ratio_estimate
+from voxrisk.utility.journal import resumable
 from voxrisk.utility.pitch import COMPAT
 
 RATE = 16_000
@@ -358,3 +359,9 @@ def test_no_error_in_few_speakers_is_not_certainty() -> None:
     assert found.interval.high > 0.1
     with pytest.raises(InputError, match="wer: no utterance"):
         ratio_estimate("wer", [], [], chance=1.0, source="")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+def test_a_full_disk_is_said_plainly() -> None:
+    with pytest.raises(InputError, match="/dev/full: the disk is full; make room"):
+        resumable(lambda batch: batch, [1], rows=lambda _: [], settings={}, journal="/dev/full")

@@ -5,7 +5,6 @@ of nothing else, so one journal serves all figures, a changed file is measured a
 loses at most the batches in hand.
 """
 
-import errno
 import functools
 import hashlib
 import json
@@ -15,6 +14,7 @@ from typing import Any, TypeVar
 
 from voxrisk import shards
 from voxrisk.corpus import Utterance
+from voxrisk.files.atomic import naming_a_full_disk
 from voxrisk.types import InputError
 
 Item = TypeVar("Item")
@@ -94,13 +94,7 @@ def _append(journal: Path, fresh: Mapping[str, Any]) -> None:
     lines = [json.dumps({"key": key, "result": value}) for key, value in fresh.items()]
     # The block begins on a line of its own, should a kill have torn the one before.
     block = "\n".join(["", *lines, ""]).encode()
-    try:
+    with naming_a_full_disk(journal):
         journal.parent.mkdir(parents=True, exist_ok=True)
         with journal.open("ab", buffering=0) as stream:
             stream.write(block)
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise InputError(
-                f"{journal}: the disk is full; make room and run the same command again"
-            ) from error
-        raise
