@@ -61,8 +61,8 @@ def utility(
     from voxrisk.files.atomic import output_folder, write_text
     from voxrisk.utility import FIGURES, measure_utility
 
-    # A journal alone is the trace of a stopped run; what it holds is right for any settings.
-    stopped = out.is_dir() and [path.name for path in out.iterdir()] == [JOURNAL]
+    # A journal without results is a stopped run; what it holds is right for any settings.
+    stopped = (out / JOURNAL).is_file() and not (out / "utility.json").exists()
     folder = output_folder(out, force=force or stopped)
     measured = measure_utility(
         read_corpus(original),
