@@ -15,6 +15,7 @@ from voxrisk.cli.models import models_app
 from voxrisk.cli.score import score
 from voxrisk.cli.slice import slice_
 from voxrisk.cli.train import train
+from voxrisk.cli.utility import utility
 from voxrisk.types import InputError, MissingExtraError
 
 app = typer.Typer(
@@ -49,6 +50,7 @@ app.command()(embed)
 app.command()(score)
 app.command(epilog=EXAMPLE)(measure)
 app.command(epilog=population_command.EXAMPLE)(population_command.population)
+app.command()(utility)
 app.add_typer(models_app, name="models")
 
 

@@ -21,18 +21,26 @@ def atomic(path: Path | str) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.stem}.{uuid.uuid4().hex}.part{path.suffix}")
     try:
-        yield part
-        with part.open("rb+") as stream:
-            os.fsync(stream.fileno())
-        part.replace(path)
+        with naming_a_full_disk(path):
+            yield part
+            with part.open("rb+") as stream:
+                os.fsync(stream.fileno())
+            part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def naming_a_full_disk(path: Path | str) -> Iterator[None]:
+    """Turn "no space left" inside the block into an InputError that says what to do."""
+    try:
+        yield
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise InputError(
                 f"{path}: the disk is full; make room and run the same command again"
             ) from error
         raise
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def write_text(path: Path | str, text: str) -> None:

@@ -1,0 +1,136 @@
+"""``voxrisk utility``: what anonymized speech is still good for, beside the original."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from voxrisk.types import Estimate
+    from voxrisk.utility import Utility
+
+LABELS = {
+    "wer": ("Word error rate", ".1%"),
+    "pitch_correlation": ("Pitch correlation", ".2f"),
+    "dnsmos": ("DNSMOS overall, 1 to 5", ".2f"),
+    "dnsmos_signal": ("DNSMOS speech", ".2f"),
+    "dnsmos_background": ("DNSMOS background", ".2f"),
+    "duration_change": ("Duration change", ".1%"),
+}
+JOURNAL = ".journal.jsonl"
+LEFT_OUT = {"left_out": "utterances left out", "silent": "silent files, marked 1"}
+
+
+def utility(
+    original: Annotated[Path, typer.Argument(help="Corpus before anonymization.")],
+    anonymized: Annotated[Path, typer.Argument(help="The same utterances after it.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Output folder.")],
+    asr: Annotated[
+        str,
+        typer.Option(help="Recogniser: whisper-tiny.en, whisper-base, or a CTranslate2 folder."),
+    ] = "whisper-tiny.en",
+    figures: Annotated[
+        list[str] | None,
+        typer.Option("--figure", help="wer, pitch_correlation, dnsmos, duration_change; all."),
+    ] = None,
+    language: Annotated[
+        str | None, typer.Option(help="Language tag; default: the table's, else en.")
+    ] = None,
+    compat: Annotated[
+        str | None, typer.Option(help="voiceprivacy2022 (pitch correlation) or speechmos (DNSMOS).")
+    ] = None,
+    resamples: Annotated[
+        int, typer.Option(min=0, help="Draws of speakers behind the intervals; 0: no intervals.")
+    ] = 1000,
+    confidence: Annotated[float, typer.Option(min=0.5, max=0.999)] = 0.95,
+    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
+    workers: Annotated[int | None, typer.Option(help="Processes; default: all cores.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite what OUT holds.")] = False,
+) -> None:
+    """Word error rate, pitch correlation, sound quality and duration, before and after.
+
+    Utterances are paired by id. A run that was stopped goes on where it was when the same command
+    is given again. Writes utility.json and utterances.csv.
+
+    Example: `voxrisk utility corpus protected -o utility`
+    """
+    import json
+
+    from voxrisk.corpus import read_corpus
+    from voxrisk.files.atomic import output_folder, write_text
+    from voxrisk.utility import FIGURES, measure_utility
+
+    # A journal without results is a stopped run; what it holds is right for any settings.
+    stopped = (out / JOURNAL).is_file() and not (out / "utility.json").exists()
+    folder = output_folder(out, force=force or stopped)
+    measured = measure_utility(
+        read_corpus(original),
+        read_corpus(anonymized),
+        asr=asr,
+        language=language,
+        figures=figures or FIGURES,
+        compat=compat,
+        journal=folder / JOURNAL,
+        workers=workers,
+        resamples=resamples,
+        confidence=confidence,
+        seed=seed,
+    )
+    text = json.dumps(measured.to_json(), indent=2, ensure_ascii=False)
+    write_text(folder / "utterances.csv", _csv(measured))
+    write_text(folder / "utility.json", text + "\n")
+    if as_json:
+        print(text)
+    else:
+        _print(measured, folder)
+
+
+def _csv(measured: "Utility") -> str:
+    import csv
+    import io
+
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(measured.rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(measured.rows)
+    return text.getvalue()
+
+
+def _print(measured: "Utility", folder: Path) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False, width=max(Console().width, 110))
+    console.print(_table(measured))
+    for name, sides in measured.figures.items():
+        for side, estimate in sides.items():
+            for what, words in LEFT_OUT.items():
+                if count := estimate.n.get(what):
+                    console.print(f"[yellow]! {LABELS[name][0]}, {side}: {count} {words}[/]")
+    for name, reason in measured.missing.items():
+        console.print(f"[yellow]! {LABELS[name][0]} is missing: [/]", end="")
+        console.print(reason, style="yellow", markup=False)
+    console.print(f"\nutility.json and utterances.csv: {folder}")
+
+
+def _table(measured: "Utility") -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
+    table.add_column("figure", no_wrap=True)
+    for side in ("original", "anonymized"):
+        table.add_column(side, justify="right", no_wrap=True)
+        table.add_column("interval", style="dim", no_wrap=True)
+    for name, sides in measured.figures.items():
+        label, form = LABELS[name]
+        cells = [c for side in ("original", "anonymized") for c in _cells(sides.get(side), form)]
+        table.add_row(label, *cells)
+    return table
+
+
+def _cells(estimate: "Estimate | None", form: str) -> tuple[str, str]:
+    if estimate is None:
+        return "", ""
+    span = estimate.interval
+    ends = f"{span.low:{form}} to {span.high:{form}}" if span else ""
+    return f"{estimate.value:{form}}", ends

@@ -1,0 +1,25 @@
+"""What the speech is still good for: understood, melodious, pleasant, as long as before."""
+
+from voxrisk.utility.pitch import pitch_correlation, pitch_correlations, track_pitch
+from voxrisk.utility.quality import Quality, dnsmos, rate_quality
+from voxrisk.utility.summary import FIGURES, Utility, measure_utility, utility
+from voxrisk.utility.text import normalise
+from voxrisk.utility.wer import WordErrors, transcribe, word_error_rate, word_errors
+
+__all__ = [
+    "FIGURES",
+    "Quality",
+    "Utility",
+    "WordErrors",
+    "dnsmos",
+    "measure_utility",
+    "normalise",
+    "pitch_correlation",
+    "pitch_correlations",
+    "rate_quality",
+    "track_pitch",
+    "transcribe",
+    "utility",
+    "word_error_rate",
+    "word_errors",
+]

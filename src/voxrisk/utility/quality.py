@@ -1,0 +1,124 @@
+"""DNSMOS P.835: the mark a listener would give to how the speech sounds, guessed by a network.
+
+Speech (SIG), background (BAK) and the whole (OVRL), from 1 (bad) to 5 (excellent). The trained
+network lies in the package ``speechmos`` of its authors; only its weights are used, because the
+package's own code needs librosa for another figure.
+"""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxrisk.corpus import Utterance, read_audio
+from voxrisk.types import InputError, require
+from voxrisk.utility.journal import resumable
+
+RATE = 16_000
+WINDOW = 144_160  # samples, 9.01 s
+SILENCE = 1e-4  # largest sample of a file that holds nothing: three steps of 16-bit audio
+LOWEST_MARK = 1.0
+COMPAT = "speechmos"
+SOURCE = "DNSMOS P.835, Reddy et al., ICASSP 2022"
+# From the network's raw marks to the listeners' scale: the authors' quadratic fits.
+SCALE = {
+    "signal": (-0.08397278, 1.22083953, 0.0052439),
+    "background": (-0.13166888, 1.60915514, -0.39604546),
+    "overall": (-0.06766283, 1.11546468, 0.04602535),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Marks from 1 to 5; ``silent`` if there was nothing to hear."""
+
+    overall: float
+    signal: float
+    background: float
+    silent: bool = False
+
+
+def dnsmos(samples: NDArray[np.float32], *, compat: str | None = None) -> Quality:
+    """The marks of ``samples (n,)`` at 16 kHz.
+
+    The network hears windows of 9.01 s. Shorter speech is repeated until it fills one; longer
+    speech is covered by as few windows as can, evenly spaced, and their marks are averaged. Samples
+    beyond ±1 are clipped. Digital silence gets the lowest mark, 1: the network, which never heard
+    any, gives it about 1.8 overall.
+
+    ``compat="speechmos"`` places the windows as the authors' code does: speech is doubled until it
+    fills one, and a window begins at every second. The marks of an utterance differ by about 0.02,
+    the time by a factor of up to 9.
+    """
+    check_compat(compat)
+    x = np.clip(samples, -1.0, 1.0).astype(np.float32)
+    if np.abs(x).max() < SILENCE:
+        return Quality(LOWEST_MARK, LOWEST_MARK, LOWEST_MARK, silent=True)
+    session = _session()
+    windows = _windows_at_every_second(x) if compat else _windows(x)
+    raw = np.concatenate([session.run(None, {"input_1": w[None]})[0] for w in windows])
+    marks = [float(np.polyval(fit, raw[:, i]).mean()) for i, fit in enumerate(SCALE.values())]
+    return Quality(overall=marks[2], signal=marks[0], background=marks[1])
+
+
+def _windows(x: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+    if len(x) <= WINDOW:
+        return [np.resize(x, WINDOW)]
+    starts = np.linspace(0, len(x) - WINDOW, -(-len(x) // WINDOW)).astype(int)
+    return [x[start : start + WINDOW] for start in starts]
+
+
+def _windows_at_every_second(x: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+    while len(x) < WINDOW:
+        x = np.concatenate([x, x])
+    starts = range(0, max(1, len(x) // RATE - 9) * RATE, RATE)
+    return [x[start : start + WINDOW] for start in starts if start + WINDOW <= len(x)]
+
+
+def check_compat(compat: str | None) -> None:
+    """Refuse a ``compat`` that DNSMOS does not know."""
+    if compat not in (None, COMPAT):
+        raise InputError(f"DNSMOS knows compat={COMPAT!r}, not {compat!r}")
+
+
+def rate_quality(
+    utterances: Sequence[Utterance],
+    *,
+    compat: str | None = None,
+    journal: Path | str | None = None,
+    workers: int | None = None,
+) -> list[Quality]:
+    """The marks of each utterance; what ``journal`` knows is not done again."""
+    check_compat(compat)
+    _session()
+    versions = [version("speechmos"), version("onnxruntime")]
+    found = resumable(
+        functools.partial(_rate_batch, compat),
+        utterances,
+        rows=lambda row: [row],
+        settings={"what": "dnsmos 1", "compat": compat, "versions": versions},
+        journal=journal,
+        workers=workers,
+        label="marking quality",
+    )
+    return [Quality(*marks) for marks in found]
+
+
+def _rate_batch(compat: str | None, batch: list[Utterance]) -> list[list[float | bool]]:
+    marks = [dnsmos(read_audio(row, rate=RATE), compat=compat) for row in batch]
+    return [[m.overall, m.signal, m.background, m.silent] for m in marks]
+
+
+@functools.lru_cache(maxsize=1)
+def _session() -> Any:
+    runtime: Any = require("onnxruntime", extra="utility")
+    home = Path(str(require("speechmos", extra="utility").__file__)).parent
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    weights = str(home / "dnsmos_models" / "sig_bak_ovr.onnx")
+    return runtime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])

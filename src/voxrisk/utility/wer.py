@@ -1,0 +1,200 @@
+"""Word error rate with a ready recogniser: is the speech still understood, by a machine at least?
+
+The recogniser is Whisper through faster-whisper (CTranslate2, int8, one thread, greedy, no
+sampling), so the same audio always gives the same words.
+"""
+
+import functools
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from voxrisk.corpus import Utterance, read_audio
+from voxrisk.models import MODELS, model_path
+from voxrisk.types import Estimate, InputError, require
+from voxrisk.utility.estimates import ratio_estimate
+from voxrisk.utility.journal import resumable
+from voxrisk.utility.text import normalise
+
+RATE = 16_000
+WINDOW = 30.0  # seconds Whisper hears at once
+RECOGNISERS = tuple(
+    name.removesuffix("-ct2")
+    for name in MODELS
+    if name.startswith("whisper-") and name.endswith("-ct2")
+)
+SOURCE = "(substitutions + deletions + insertions) / words, NIST sclite"
+
+
+@dataclass(frozen=True, slots=True)
+class WordErrors:
+    """How the words of one utterance fared."""
+
+    hits: int
+    substitutions: int
+    deletions: int
+    insertions: int
+
+    @property
+    def words(self) -> int:
+        """Words of the reference."""
+        return self.hits + self.substitutions + self.deletions
+
+    @property
+    def errors(self) -> int:
+        """Everything that went wrong; can exceed ``words``."""
+        return self.substitutions + self.deletions + self.insertions
+
+
+def word_errors(reference: str, recognised: str, *, language: str = "en") -> WordErrors:
+    """Align two texts after :func:`~voxrisk.utility.text.normalise`.
+
+    >>> word_errors("MISTER BROWN WAS LATE", "Mr. Brown is late, late.")
+    WordErrors(hits=3, substitutions=1, deletions=0, insertions=1)
+    """
+    jiwer: Any = require("jiwer", extra="utility")
+    left, right = (normalise(text, language=language) for text in (reference, recognised))
+    if not left:
+        return WordErrors(0, 0, 0, len(right.split()))
+    found = jiwer.process_words(left, right)
+    return WordErrors(found.hits, found.substitutions, found.deletions, found.insertions)
+
+
+def word_error_rate(
+    errors: Sequence[WordErrors],
+    speakers: Sequence[str],
+    *,
+    n: Mapping[str, int] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> Estimate:
+    """Of 100 words spoken, how many does the recogniser get wrong.
+
+    WER = Σ errors / Σ words over all utterances, NIST's definition. From 0 (nothing wrong) to 1
+    (as if nothing had been recognised: an empty transcript) and beyond, when words are made up.
+
+    Raises:
+        InputError: If there are no words.
+    """
+    words = [e.words for e in errors]
+    kinds = ("substitutions", "deletions", "insertions")
+    counts = {kind: sum(getattr(e, kind) for e in errors) for kind in kinds}
+    return ratio_estimate(
+        "wer",
+        [e.errors for e in errors],
+        speakers,
+        denominator=words,
+        chance=1.0,
+        source=SOURCE,
+        n={"word": sum(words), **counts, **(n or {})},
+        parameters=parameters,
+        rate=True,
+        resamples=resamples,
+        seed=seed,
+        confidence=confidence,
+    )
+
+
+def transcribe(
+    utterances: Sequence[Utterance],
+    *,
+    asr: str = "whisper-tiny.en",
+    language: str = "en",
+    journal: Path | str | None = None,
+    workers: int | None = None,
+) -> list[str]:
+    """What a recogniser hears in each utterance, as it writes it.
+
+    Args:
+        utterances: What to recognise.
+        asr: ``"whisper-tiny.en"``, ``"whisper-base"``, or a folder with a CTranslate2 Whisper.
+        language: Language tag; the English recognisers know ``"en"`` only.
+        journal: File that keeps what is done, see :mod:`voxrisk.utility.journal`.
+        workers: Processes of one thread each.
+
+    Raises:
+        InputError: If the recogniser is unknown or does not know the language.
+    """
+    folder, digest = _recogniser(asr)
+    code = check_language(asr, language)
+    require("faster_whisper", extra="utility")
+    settings = {
+        "what": "transcript 1",
+        "model": digest,
+        "language": code,
+        "versions": [version("faster-whisper"), version("ctranslate2")],
+    }
+    return resumable(
+        functools.partial(_transcribe_batch, str(folder), code),
+        utterances,
+        rows=lambda row: [row],
+        settings=settings,
+        journal=journal,
+        workers=workers,
+        label=f"recognising with {asr}",
+    )
+
+
+def check_language(asr: str, language: str) -> str:
+    """Whisper's code of a language, e.g. ``"de"`` of ``"de-AT"``.
+
+    Raises:
+        InputError: If the recogniser does not know it.
+    """
+    code = language.split("-")[0].split("_")[0].lower()
+    if asr.endswith(".en") and code != "en":
+        raise InputError(
+            f"the recogniser {asr} knows English only, and the speech is {language!r}; "
+            "choose --asr whisper-base"
+        )
+    return code
+
+
+def _recogniser(asr: str) -> tuple[Path, str]:
+    """The folder of a recogniser and the hash of its weights."""
+    name = f"{asr}-ct2"
+    if name in MODELS:
+        digest = next(file.sha256 for file in MODELS[name].files if file.name == "model.bin")
+        return model_path(name), digest
+    weights = Path(asr) / "model.bin"
+    if not weights.is_file():
+        raise InputError(
+            f"no recogniser {asr!r}; known are {', '.join(RECOGNISERS)}, "
+            "or give a folder with a CTranslate2 Whisper (model.bin, config.json, tokenizer.json)"
+        )
+    with weights.open("rb") as stream:
+        return Path(asr), hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@functools.lru_cache(maxsize=1)
+def _model(folder: str) -> Any:
+    whisper: Any = require("faster_whisper", extra="utility")
+    return whisper.WhisperModel(
+        folder, device="cpu", compute_type="int8", cpu_threads=1, num_workers=1
+    )
+
+
+def _transcribe_batch(folder: str, language: str, batch: list[Utterance]) -> list[str]:
+    return [_recognise(_model(folder), row, language) for row in batch]
+
+
+def _recognise(model: Any, row: Utterance, language: str) -> str:
+    samples = read_audio(row, rate=RATE)
+    seconds = len(samples) / RATE
+    segments, _ = model.transcribe(
+        samples,
+        language=language,
+        beam_size=1,
+        temperature=0.0,
+        condition_on_previous_text=False,
+        # Times cost errors; only speech longer than one window needs them to go on where it was.
+        without_timestamps=seconds <= WINDOW,
+        # On damaged speech Whisper can repeat itself for ever. Nobody says ten tokens in a second.
+        max_new_tokens=10 + int(10 * min(seconds, WINDOW)),
+    )
+    return " ".join(segment.text.strip() for segment in segments).strip()

@@ -1,0 +1,367 @@
+"""What speech is still good for, on real utterances, tones, noise and silence."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import types
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voxrisk.corpus import Utterance, read_audio, read_corpus, write_audio, write_corpus
+from voxrisk.measure import speaker_weights
+from voxrisk.models import model_path
+from voxrisk.types import Estimate, InputError
+from voxrisk.utility import (
+    dnsmos,
+    measure_utility,
+    normalise,
+    pitch_correlation,
+    pitch_correlations,
+    rate_quality,
+    track_pitch,
+    transcribe,
+    utility,
+)
+from voxrisk.utility.estimates import ratio_estimate
+from voxrisk.utility.journal import resumable
+from voxrisk.utility.pitch import COMPAT
+
+RATE = 16_000
+RNG = np.random.default_rng(0)
+SECOND = np.arange(RATE) / RATE
+
+
+@pytest.fixture(scope="session")
+def recogniser() -> str:
+    try:
+        model_path("whisper-tiny.en-ct2")
+    except InputError as error:
+        pytest.skip(f"the recogniser cannot be had here: {error}")
+    return "whisper-tiny.en"
+
+
+@pytest.fixture(scope="session")
+def eight(shared: Path) -> list[Utterance]:
+    """One real utterance of 3 to 5 s from each of eight speakers."""
+    rows: dict[str, Utterance] = {}
+    for row in read_corpus(shared / "librispeech_eval"):
+        if 3.0 < (row.duration or 0) < 5.0:
+            rows.setdefault(row.speaker, row)
+    return list(rows.values())[:8]
+
+
+@pytest.fixture(scope="session")
+def noisy(eight: list[Utterance], tmp_path_factory: pytest.TempPathFactory) -> list[Utterance]:
+    """The same utterances in white noise, in another order; the last one is silent."""
+    folder = tmp_path_factory.mktemp("noisy")
+    rows = []
+    for i, row in enumerate(eight):
+        samples = read_audio(row)
+        noise = 0.03 * RNG.standard_normal(len(samples)).astype(np.float32)
+        damaged = np.zeros_like(samples) if i == 7 else np.clip(samples + noise, -1, 1)
+        write_audio(folder / f"{i}.flac", damaged, rate=RATE)
+        rows.append(replace(row, path=folder / f"{i}.flac", text=None, speaker="?"))
+    return rows[::-1]
+
+
+def test_everything_before_and_after(
+    eight: list[Utterance], noisy: list[Utterance], recogniser: str
+) -> None:
+    """tiny.en reads clean LibriSpeech; noise costs words, quality and pitch, but no time."""
+    found = measure_utility(eight, noisy, asr=recogniser, workers=1, resamples=200, seed=3)
+    assert not found.missing
+    wer, mos = found.figures["wer"], found.figures["dnsmos"]
+    assert wer["original"].value < 0.15
+    assert wer["anonymized"].value > wer["original"].value
+    words = sum(len(normalise(row.text or "").split()) for row in eight)
+    assert wer["original"].n["word"] == words > 70
+    assert mos["anonymized"].value < mos["original"].value - 0.5
+    assert [mos[side].n["silent"] for side in ("original", "anonymized")] == [0, 1]
+    melody = found.figures["pitch_correlation"]["anonymized"]
+    assert 0.5 < melody.value < 1
+    assert melody.n["left_out"] == 1
+    assert melody.n["utterance"] == 7
+    assert found.figures["duration_change"]["anonymized"].value == 0
+    for sides in found.figures.values():
+        for e in sides.values():
+            assert e.interval is not None
+            assert e.interval.low <= e.value <= e.interval.high
+            assert e.n["speaker"] in (7, 8)
+    assert [row["utterance"] for row in found.rows] == [row.utterance for row in eight]
+    assert found.rows[7]["heard_anonymized"] == ""  # silence is not dreamt into words
+    assert found.rows[7]["pitch_correlation"] is None
+    errors = sum(row["errors_anonymized"] for row in found.rows)
+    assert wer["anonymized"].value == errors / wer["anonymized"].n["word"]
+    plain = json.loads(json.dumps(found.to_json()))
+    assert Estimate.from_json(plain["wer"]["original"]) == wer["original"]
+    assert plain["missing"] == {}
+
+
+def test_speech_that_did_not_change_loses_nothing(eight: list[Utterance]) -> None:
+    figures = ("pitch_correlation", "duration_change")
+    found = utility(eight, eight[::-1], figures=figures, workers=1, resamples=100)
+    melody, length = (found[name]["anonymized"] for name in figures)
+    assert melody["value"] == pytest.approx(1, abs=1e-12)
+    assert melody["n"]["left_out"] == 0
+    assert length["value"] == 0
+    assert (length["interval"]["low"], length["interval"]["high"]) == (0, 0)
+
+
+def test_a_torn_journal_is_mended_and_nothing_is_done_twice(
+    eight: list[Utterance], recogniser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = tmp_path / "journal.jsonl"
+    whole = transcribe(eight[:3], asr=recogniser, workers=1)
+    assert transcribe(eight[:2], asr=recogniser, journal=journal, workers=1) == whole[:2]
+    journal.write_bytes(journal.read_bytes()[:-9])  # a kill in the middle of a line
+    done = []
+    recognise = "voxrisk.utility.wer._recognise"
+    from voxrisk.utility.wer import _recognise
+
+    monkeypatch.setattr(
+        recognise, lambda m, row, code: done.append(row) or _recognise(m, row, code)
+    )
+    assert transcribe(eight[:3], asr=recogniser, journal=journal, workers=1) == whole
+    assert done == eight[1:3]
+    assert transcribe(eight[:3], asr=recogniser, journal=journal, workers=1) == whole
+    assert len(done) == 2
+
+
+def test_a_changed_file_is_measured_anew(eight: list[Utterance], tmp_path: Path) -> None:
+    samples = read_audio(eight[0])
+    row = replace(eight[0], path=tmp_path / "a.flac")
+    journal = tmp_path / "journal.jsonl"
+    write_audio(row.path, samples, rate=RATE)
+    (before,) = rate_quality([row], journal=journal, workers=1)
+    write_audio(
+        row.path, np.clip(samples + 0.1 * np.sin(99 * np.arange(len(samples))), -1, 1), rate=RATE
+    )
+    (after,) = rate_quality([row], journal=journal, workers=1)
+    assert after.overall < before.overall
+
+
+def test_the_number_of_workers_changes_nothing(
+    eight: list[Utterance], noisy: list[Utterance], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("voxrisk.utility.journal.BATCH", 3)
+    pairs = (eight, noisy[::-1])
+    one, two = (pitch_correlations(*pairs, workers=workers) for workers in (1, 2))
+    assert one == two
+    assert one[7] == "0 frames are voiced in both, 20 are needed"
+
+
+def test_kill_minus_9_then_the_same_command_gives_the_same_bytes(
+    eight: list[Utterance], noisy: list[Utterance], tmp_path: Path
+) -> None:
+    copies = [
+        [replace(row, utterance=f"{i}-{row.utterance}") for i in range(3) for row in rows]
+        for rows in (eight, noisy)
+    ]
+    command = [sys.executable, "-m", "voxrisk", "utility", "--resamples", "50", "--workers", "1"]
+    command += ["--figure", "dnsmos", "--figure", "duration_change"]
+    for name, rows in zip(("original", "anonymized"), copies, strict=True):
+        write_corpus(tmp_path / name / "manifest.csv", rows)
+        command.append(str(tmp_path / name))
+    journal = tmp_path / "killed" / ".journal.jsonl"
+    with subprocess.Popen([*command, "-o", tmp_path / "killed"], stderr=subprocess.DEVNULL) as run:
+        for _ in range(600):
+            if journal.is_file() or run.poll() is not None:
+                break
+            time.sleep(0.05)
+        os.kill(run.pid, signal.SIGKILL)
+    assert not (tmp_path / "killed" / "utility.json").exists()
+    for name in ("killed", "whole"):
+        done = subprocess.run(
+            [*command, "-o", tmp_path / name], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert "DNSMOS overall" in done.stdout
+    for name in ("utility.json", "utterances.csv"):
+        both = [(tmp_path / run / name).read_bytes() for run in ("killed", "whole")]
+        assert both[0] == both[1]
+    rows = list(csv.DictReader((tmp_path / "whole" / "utterances.csv").read_text().splitlines()))
+    assert [row["utterance"] for row in rows] == [row.utterance for row in copies[0]]
+    again = subprocess.run(
+        [*command, "-o", tmp_path / "whole"], capture_output=True, text=True, check=False
+    )
+    assert again.returncode == 2
+    assert "add --force" in again.stderr
+
+
+def test_other_ids_are_named(eight: list[Utterance]) -> None:
+    stranger = replace(eight[0], utterance="stranger")
+    with pytest.raises(
+        InputError, match=rf"without an anonymized version: 1 \({eight[1].utterance}"
+    ):
+        utility(eight[:2], eight[:1])
+    with pytest.raises(InputError, match=r"without an original: 1 \(stranger\)"):
+        utility(eight[:1], [eight[0], stranger])
+    with pytest.raises(InputError, match=rf"anonymized speech: .* twice: 1 \({eight[0].utterance}"):
+        utility(eight[:1], [eight[0], eight[0]])
+    with pytest.raises(InputError, match="no original utterances"):
+        utility([], [])
+
+
+def test_a_figure_that_cannot_be_had_says_why_and_the_others_stay(
+    eight: list[Utterance], noisy: list[Utterance], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = [replace(noisy[0], utterance=eight[0].utterance)]
+    nobody = [replace(eight[0], text=None)]
+    found = utility(
+        nobody, silent, figures=("wer", "pitch_correlation", "duration_change"), workers=1
+    )
+    assert set(found["missing"]) == {"wer", "pitch_correlation"}
+    assert found["missing"]["wer"].startswith("no transcripts")
+    assert "0 frames are voiced in both" in found["missing"]["pitch_correlation"]
+    assert found["duration_change"]["anonymized"]["interval"] is None
+    assert "1 speakers" in found["duration_change"]["anonymized"]["parameters"]["no_interval"]
+    german = [replace(eight[0], language="de")]
+    assert "knows English only" in utility(german, german, figures=("wer",))["missing"]["wer"]
+    monkeypatch.setitem(sys.modules, "jiwer", None)
+    monkeypatch.setitem(sys.modules, "pyworld", None)
+    found = utility(eight, eight, figures=("wer", "pitch_correlation"))
+    assert found["missing"]["wer"].endswith("pip install 'voxrisk[utility]'")
+    assert "'pyworld'" in found["missing"]["pitch_correlation"]
+
+
+def test_an_unknown_recogniser_or_figure_is_refused(eight: list[Utterance]) -> None:
+    with pytest.raises(InputError, match=r"no recogniser 'hal'; known are whisper-tiny.en"):
+        transcribe(eight, asr="hal")
+    with pytest.raises(InputError, match="no utility figure 'beauty'"):
+        utility(eight, eight, figures=("beauty",))
+    with pytest.raises(InputError, match="not '2020'"):
+        utility(eight, eight, compat="2020")
+
+
+# Pitch
+
+
+def tone(f0: np.ndarray) -> np.ndarray:
+    """A buzz with ten harmonics that follows ``f0 (n,)`` hertz."""
+    phase = 2 * np.pi * np.cumsum(f0) / RATE
+    return (0.05 * sum(np.sin(k * phase) for k in range(1, 11))).astype(np.float32)
+
+
+GLIDE = 150 + 40 * np.sin(2 * np.pi * 1.5 * np.concatenate([SECOND, 1 + SECOND]))
+
+
+def test_the_pitch_of_a_buzz_is_found() -> None:
+    found = track_pitch(tone(GLIDE))
+    voiced = found > 0
+    assert voiced.mean() > 0.9
+    truth = GLIDE[np.minimum(np.arange(len(found)) * RATE // 100, len(GLIDE) - 1)]
+    assert np.median(np.abs(found[voiced] / truth[voiced] - 1)) < 0.01
+
+
+def test_silence_noise_and_a_click_have_no_melody() -> None:
+    for samples in (np.zeros(RATE), 0.1 * RNG.standard_normal(RATE), np.ones(10)):
+        track = track_pitch(samples.astype(np.float32))
+        with pytest.raises(InputError, match="voiced in both, 20 are needed"):
+            pitch_correlation(track_pitch(tone(GLIDE)), track)
+
+
+def test_a_melody_survives_height_range_delay_and_tempo_but_not_mirroring() -> None:
+    melody = track_pitch(tone(GLIDE))
+    assert pitch_correlation(melody, track_pitch(tone(1.6 * GLIDE - 20))) > 0.99
+    late = track_pitch(np.concatenate([np.zeros(RATE // 20, np.float32), tone(GLIDE)]))[
+        : len(melody)
+    ]
+    assert pitch_correlation(melody, late) > 0.99
+    slower = np.interp(
+        np.linspace(0, len(GLIDE) - 1, int(1.3 * len(GLIDE))), np.arange(len(GLIDE)), GLIDE
+    )
+    assert pitch_correlation(melody, track_pitch(tone(slower))) > 0.99
+    assert pitch_correlation(melody, np.where(melody > 0, 400 - melody, 0)) == pytest.approx(-1)
+    assert pitch_correlation(melody, np.where(melody > 0, 120.0, 0)) == 0
+
+
+def test_the_published_code_of_voiceprivacy_2022_rewards_voicing_alone() -> None:
+    """Unrelated melodies that are voiced at the same times: 0 by definition, near 1 by the code."""
+    voiced = np.repeat([1, 0] * 6, 40)
+    a, b = (voiced * (200 + 15 * RNG.standard_normal(480)) for _ in range(2))
+    assert abs(pitch_correlation(a, b)) < 0.2
+    assert pitch_correlation(a, b, compat=COMPAT) > 0.95
+    assert pitch_correlation(a, a, compat=COMPAT) == pytest.approx(1)
+    assert pitch_correlation(a, 0 * a, compat=COMPAT) == 0
+
+
+# Quality
+
+
+def test_marks_are_those_of_the_authors_code(
+    eight: list[Utterance], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SIG, BAK and OVRL as ``speechmos`` gives them, for speech shorter and longer than 9 s."""
+    mel = np.zeros((120, 900))
+    stub = types.SimpleNamespace(  # librosa serves another figure (P.808), which we do not use
+        feature=types.SimpleNamespace(melspectrogram=lambda **_: mel),
+        power_to_db=lambda spectrum, **_: spectrum,
+    )
+    monkeypatch.setitem(sys.modules, "librosa", stub)
+    monkeypatch.setitem(sys.modules, "requests", types.SimpleNamespace(session=None))
+    from speechmos import dnsmos as authors
+
+    whole = np.concatenate([read_audio(row) for row in eight[:3]])
+    for samples in (whole[: 5 * RATE // 2], whole[: 11 * RATE]):
+        theirs = authors.run(samples, RATE)
+        ours = dnsmos(samples, compat="speechmos")
+        expected = [theirs[f"{name}_mos"] for name in ("ovrl", "sig", "bak")]
+        assert [ours.overall, ours.signal, ours.background] == pytest.approx(expected, abs=1e-4)
+        assert dnsmos(samples).overall == pytest.approx(ours.overall, abs=0.1)
+
+
+def test_silence_gets_the_lowest_mark_and_is_counted() -> None:
+    assert dnsmos(np.zeros(RATE, np.float32)).overall == 1
+    assert dnsmos(np.zeros(RATE, np.float32)).silent
+
+
+# Estimates
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9), st.integers(0, 6)), min_size=12),
+    st.integers(0, 99),
+)
+def test_resampling_is_counting_speakers_as_often_as_they_are_drawn(
+    rows: list[tuple[int, int, int]], seed: int
+) -> None:
+    errors, words, who = (list(column) for column in zip(*rows, strict=True))
+    speakers = [str(w) for w in who]
+    names = sorted(set(speakers))
+    options = {"denominator": words, "chance": 1.0, "source": "", "seed": seed, "resamples": 9}
+    found = ratio_estimate("wer", errors, speakers, **options)  # type: ignore[arg-type]
+    assert found.value == pytest.approx(sum(errors) / sum(words))
+    if len(names) < 5:
+        assert found.interval is None
+        return
+    draws = []
+    for weights in speaker_weights(len(names), resamples=9, seed=seed):
+        copies = [i for i, s in enumerate(speakers) for _ in range(weights[names.index(s)])]
+        draws.append(sum(errors[i] for i in copies) / sum(words[i] for i in copies))
+    assert found.interval is not None
+    ends = (found.interval.low, found.interval.high)
+    assert ends == pytest.approx(tuple(np.quantile(draws, [0.025, 0.975])))
+
+
+def test_no_error_in_few_speakers_is_not_certainty() -> None:
+    speakers = list("abcdefgh")
+    found = ratio_estimate("wer", [0] * 8, speakers, chance=1.0, source="", rate=True)
+    assert found.interval is not None
+    assert found.interval.high > 0.1
+    with pytest.raises(InputError, match="wer: no utterance"):
+        ratio_estimate("wer", [], [], chance=1.0, source="")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+def test_a_full_disk_is_said_plainly() -> None:
+    with pytest.raises(InputError, match="/dev/full: the disk is full; make room"):
+        resumable(lambda batch: batch, [1], rows=lambda _: [], settings={}, journal="/dev/full")
