@@ -1,11 +1,15 @@
-"""The few types every room shares: an estimate, its interval, and the two errors a user meets."""
+"""The few types every room shares: an estimate, its interval, embeddings, the two errors."""
 
 import importlib
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class InputError(ValueError):
@@ -84,3 +88,60 @@ class Estimate:
         """The inverse of :meth:`to_json`."""
         interval = plain["interval"]
         return cls(**{**plain, "interval": Interval(**interval) if interval else None})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Embeddings:
+    """What a speaker embedding extractor made of some utterances; row i is utterance i.
+
+    Attributes:
+        utterance: ``(n,)`` unique ids.
+        speaker: ``(n,)`` who speaks.
+        vectors: ``(n, d)`` one embedding for each utterance, finite and not all zero.
+        source: Where they come from; error messages name it.
+
+    Raises:
+        InputError: If the arrays do not fit together, an id is doubled or empty, or an embedding is
+            NaN, infinite or all zeros: a broken extractor must never look like privacy.
+    """
+
+    utterance: "NDArray[np.str_]"
+    speaker: "NDArray[np.str_]"
+    vectors: "NDArray[np.floating[Any]]"
+    source: str = "embeddings"
+
+    def __post_init__(self) -> None:
+        import numpy as np
+
+        names, speakers, vectors = self.utterance, self.speaker, self.vectors
+        where = self.source
+        if vectors.ndim != 2 or not vectors.size:
+            raise InputError(
+                f"{where}: embeddings have shape {vectors.shape}; "
+                "they must be a table (utterances, dimensions) with at least one row"
+            )
+        if not names.shape == speakers.shape == vectors.shape[:1]:
+            raise InputError(
+                f"{where}: {names.size} utterance ids and {speakers.size} speakers for "
+                f"{len(vectors)} embeddings; there must be one of each for every row"
+            )
+        for column, values in (("utterance id", names), ("speaker", speakers)):
+            if (empty := np.flatnonzero(values == "")).size:
+                raise InputError(f"{where} row {empty[0]}: the {column} is empty; name it")
+        order = np.argsort(names, kind="stable")
+        if (twice := np.flatnonzero(names[order][1:] == names[order][:-1])).size:
+            first, second = order[twice[0]], order[twice[0] + 1]
+            raise InputError(
+                f"{where}: utterance {names[first]} is there twice (rows {first} and {second}); "
+                "keep one of them, or give them different ids"
+            )
+        # The sum of squares is NaN, infinite or zero exactly where a row is bad.
+        power = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
+        if (bad := np.flatnonzero(~np.isfinite(power) | (power == 0))).size:
+            row = bad[0]
+            more = f", and {bad.size - 1} more are bad" if bad.size > 1 else ""
+            what = "all zeros" if power[row] == 0 else "not finite"
+            raise InputError(
+                f"{where} row {row}: the embedding of utterance {names[row]} (speaker "
+                f"{speakers[row]}) is {what}{more}; embed again or remove the utterance"
+            )

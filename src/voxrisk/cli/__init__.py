@@ -4,6 +4,7 @@ import sys
 
 import typer
 
+from voxrisk.cli import population as population_command
 from voxrisk.cli.demo import demo
 from voxrisk.cli.measure import EXAMPLE, measure
 from voxrisk.types import InputError, MissingExtraError
@@ -30,6 +31,7 @@ def _root(
 
 
 app.command(epilog=EXAMPLE)(measure)
+app.command(epilog=population_command.EXAMPLE)(population_command.population)
 app.command()(demo)
 
 

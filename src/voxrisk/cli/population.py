@@ -1,0 +1,189 @@
+"""``voxrisk population``: the risk against population size and conversation length."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from voxrisk.types import InputError
+
+if TYPE_CHECKING:
+    from voxrisk.measure.curves import Population
+    from voxrisk.pipeline.population_study import Attacker
+
+EXAMPLE = """
+**Example**
+
+    voxrisk population A.npz B.npz -L 1,3,30 -N 20,100,1000 -o curves
+    voxrisk population orig.npz --name original --attacker informed=anon.npz -L 1,3 -o curves
+"""
+
+
+def population(
+    a: Annotated[
+        Path, typer.Argument(help="Embeddings of many speakers, or a ready score matrix.")
+    ],
+    b: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Embeddings of the speakers to be looked for: other utterances of speakers that "
+            "are in A. Without it each speaker's utterances are split in two halves."
+        ),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for the figure and the tables.")
+    ] = ...,  # type: ignore[assignment]
+    lengths: Annotated[
+        str, typer.Option("--lengths", "-L", help="Conversation lengths, in utterances.")
+    ] = "1,3,30",
+    sizes: Annotated[
+        str | None,
+        typer.Option(
+            "--sizes",
+            "-N",
+            help="Population sizes; by default 20, 100, 200, 400 … The whole population is always "
+            "measured too.",
+        ),
+    ] = None,
+    name: Annotated[
+        str, typer.Option(help="What to call the attacker who has A and B.")
+    ] = "attacker",
+    attacker: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=A[,B]", help="A further attacker; may be given several times."),
+    ] = None,
+    plda: Annotated[
+        Path | None,
+        typer.Option(
+            help="Score by PLDA, trained on these embeddings (other speakers), not by cosine."
+        ),
+    ] = None,
+    under: Annotated[
+        Path | None,
+        typer.Option(help="Folder of published curves (CSV) to lay under ours in the figure."),
+    ] = None,
+    predicates: Annotated[int, typer.Option(help="Voices used for Singling Out.")] = 495,
+    draws: Annotated[int, typer.Option(help="Random populations for each of them.")] = 5,
+    trials: Annotated[
+        int, typer.Option(help="Conversations to link for each speaker of B; the paper has 1.")
+    ] = 1,
+    estimator: Annotated[
+        str, typer.Option(help="Linkability 'exact', or by the paper's random 'draws'.")
+    ] = "exact",
+    min_utterances: Annotated[
+        int, typer.Option(help="Leave out speakers of A with fewer utterances.")
+    ] = 1,
+    resamples: Annotated[
+        int, typer.Option(min=0, help="Draws of speakers behind the intervals; 0: no intervals.")
+    ] = 1000,
+    confidence: Annotated[float, typer.Option(min=0.5, max=0.999)] = 0.95,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    threads: Annotated[int | None, typer.Option(help="Default: all processors.")] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print results as JSON.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write into a folder in use.")] = False,
+) -> None:
+    """Can a person be singled out, or linked, in a crowd of N, from L utterances?
+
+    Reads embeddings as NPZ (utterance, speaker, embedding), NPY with CSV, Parquet, HDF5 x-vectors
+    and Kaldi ark or scp with utt2spk or spk2utt. Writes population.png and .svg, results.json,
+    results.csv and speakers.csv (the most exposed first).
+    """
+    from voxrisk.files.atomic import output_folder
+    from voxrisk.files.published import read_published
+    from voxrisk.measure.curves import Protocol
+    from voxrisk.pipeline.population_study import Attacker, study, write_results
+    from voxrisk.report.population_figure import population_figure
+    from voxrisk.report.style import save
+
+    protocol = Protocol(
+        lengths=_numbers(lengths, "-L"),
+        sizes=None if sizes is None else _numbers(sizes, "-N"),
+        predicates=predicates,
+        draws=draws,
+        trials=trials,
+        estimator=estimator,
+        min_utterances=min_utterances,
+        resamples=resamples,
+        confidence=confidence,
+        seed=seed,
+        threads=threads,
+    )
+    attackers = [Attacker(name, a, b, plda), *(_attacker(text, plda) for text in attacker or [])]
+    published = read_published(under) if under else []
+    folder = output_folder(output, force=force)
+    found = study(attackers, protocol, tell=_tell)
+    text = write_results(found, folder)
+    save(population_figure(found, under=published), folder, "population")
+    if json_output:
+        print(text)
+    else:
+        _print(found, folder)
+
+
+def _numbers(text: str, option: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.replace(" ", ",").split(",") if part)
+    except ValueError:
+        raise InputError(f"{option} {text}: give whole numbers, as in {option} 1,3,30") from None
+
+
+def _attacker(text: str, plda: Path | None) -> "Attacker":
+    from voxrisk.pipeline.population_study import Attacker
+
+    name, sign, paths = text.partition("=")
+    parts = paths.split(",")
+    if not sign or not name or not 1 <= len(parts) <= 2 or not all(parts):
+        raise InputError(f"--attacker {text}: expected NAME=A or NAME=A,B")
+    return Attacker(name, Path(parts[0]), Path(parts[1]) if len(parts) == 2 else None, plda)
+
+
+def _tell(message: str) -> None:
+    if sys.stderr.isatty():
+        print(message, file=sys.stderr)
+
+
+LABELS = {
+    "singling_out": "Singling Out",
+    "linkability": "Linkability",
+    "rocch_eer": "EER, convex hull",
+    "d_ece": "ZEBRA D_ECE, bit",
+    "log10_l": "ZEBRA log10 l",
+}
+
+
+def _print(found: "Sequence[Population]", folder: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    for p in found:
+        sizes = sorted({int(e.parameters["N"]) for e in p.estimates})
+        table = Table(
+            title=f"{p.attacker}: risk among N people", title_justify="left", title_style="bold",
+            box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0),
+        )  # fmt: skip
+        table.add_column("figure", no_wrap=True)
+        table.add_column("L", justify="right")
+        for n in sizes:
+            table.add_column(f"N = {n:,}", justify="right", no_wrap=True)
+        lengths = sorted({int(e.parameters["L"]) for e in p.estimates})
+        for metric, label in LABELS.items():
+            for length in lengths:
+                at = {int(e.parameters["N"]): e for e in p.curve(metric, length)}
+                form = ".1%" if metric in ("singling_out", "linkability", "rocch_eer") else ".2f"
+                cells = [format(at[n].value, form) if n in at else "–" for n in sizes]
+                if at:
+                    table.add_row(label, str(length), *cells)
+        console = Console(highlight=False, width=max(Console().width, 40 + 14 * len(sizes)))
+        console.print(table)
+        console.print()
+        for excluding, who in p.excluded.items():
+            for metric, names in who.items():
+                if names:
+                    console.print(
+                        f"L = {excluding}: {len(names)} speakers have too few utterances for "
+                        f"{LABELS[metric]}",
+                        style="dim",
+                    )
+    print(f"population.png and .svg, results.json, results.csv and speakers.csv: {folder}")

@@ -1,0 +1,207 @@
+"""From utterances to conversations: who enrols, who is tested, with how much speech.
+
+A conversation of length L is the plain mean of L utterance embeddings, scaled to length one.
+Conversations of one speaker never share an utterance. Everything random depends on the seed and on
+the ids, not on the order of the rows of a file.
+
+Reference: Vauquier et al., "Legally validated evaluation framework for voice anonymization",
+Interspeech 2025, Section 3.4.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxrisk.types import Embeddings, InputError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Names = NDArray[np.str_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conversations:
+    """Conversations grouped by speaker: those of speaker i are rows first[i] to first[i + 1].
+
+    Attributes:
+        speaker: ``(n,)`` speakers that have at least one conversation, sorted.
+        first: ``(n + 1,)`` where the conversations of each begin.
+        vectors: ``(first[-1], d)`` of length one.
+        excluded: Speakers that have too few utterances.
+    """
+
+    speaker: Names
+    first: Ints
+    vectors: Floats
+    excluded: Names
+
+    @property
+    def count(self) -> Ints:
+        """``(n,)`` number of conversations of each speaker."""
+        return np.diff(self.first)
+
+
+def roles(
+    a: Embeddings, b: Embeddings | None = None, *, seed: int = 0
+) -> tuple[Embeddings, Embeddings]:
+    """Who plays which part: A is the large set, B the speakers to be looked for.
+
+    With ``b`` the two sets are taken as they are: every speaker of B must be in A too, with other
+    utterances. Without it, half of each speaker's utterances (drawn by ``seed``) become B.
+
+    Raises:
+        InputError: If a speaker of B is not in A, an utterance is in both, the dimensions differ,
+            there are fewer than two speakers, or a speaker of A alone has a single utterance.
+    """
+    if b is None:
+        return _split(a, seed)
+    if a.vectors.shape[1] != b.vectors.shape[1]:
+        raise InputError(
+            f"{a.source} has {a.vectors.shape[1]} dimensions and {b.source} has "
+            f"{b.vectors.shape[1]}; embed both with the same extractor"
+        )
+    if (strangers := np.setdiff1d(b.speaker, a.speaker)).size:
+        raise InputError(
+            f"{b.source}: {naming(strangers, 'speaker')} not in {a.source}; whoever is not "
+            "enrolled cannot be found: enrol them in the first set or take them out of the second"
+        )
+    if (shared := np.intersect1d(a.utterance, b.utterance)).size:
+        raise InputError(
+            f"{naming(shared, 'utterance')} both in {a.source} and in {b.source}; a recording "
+            "cannot be enrolment and test at once: keep it in one of them"
+        )
+    _at_least_two(a)
+    return a, b
+
+
+def _split(a: Embeddings, seed: int) -> tuple[Embeddings, Embeddings]:
+    _at_least_two(a)
+    speaker, group, rank = _shuffled(a, seed, 0)
+    size = np.bincount(group)
+    if (single := speaker[size < 2]).size:
+        raise InputError(
+            f"{a.source}: {naming(single, 'speaker', 'has', 'have')} one utterance; nothing is "
+            "left to test once it is enrolled: add utterances, leave out speakers with few "
+            "(min_utterances=2, --min-utterances 2), or give a second set"
+        )
+    to_b = rank < (size // 2)[group]
+    return _rows(a, ~to_b, "enrolled half"), _rows(a, to_b, "tested half")
+
+
+def _rows(embeddings: Embeddings, keep: NDArray[np.bool_], part: str = "") -> Embeddings:
+    e = embeddings
+    source = f"{e.source} ({part})" if part else e.source
+    return Embeddings(e.utterance[keep], e.speaker[keep], e.vectors[keep], source)
+
+
+def with_at_least(embeddings: Embeddings, utterances: int) -> Embeddings:
+    """Leave out the speakers that have fewer than this many utterances."""
+    _, group, size = np.unique(embeddings.speaker, return_inverse=True, return_counts=True)
+    keep = size[group] >= utterances
+    if not keep.any():
+        raise InputError(
+            f"{embeddings.source}: no speaker has {utterances} utterances, the most is {size.max()}"
+        )
+    return _rows(embeddings, keep)
+
+
+def conversations(
+    embeddings: Embeddings, length: int, *, at_least: int = 1, at_most: int = 10, seed: int = 0
+) -> Conversations:
+    """Make up to ``at_most`` disjoint conversations of ``length`` utterances for each speaker.
+
+    A speaker with fewer than ``at_least · length`` utterances is excluded and named.
+
+    Raises:
+        InputError: If no speaker has enough utterances.
+    """
+    if length < 1:
+        raise InputError(f"L is {length}; a conversation has at least one utterance")
+    speaker, group, rank = _shuffled(embeddings, seed, length)
+    size = np.bincount(group)
+    count = np.minimum(size // length, at_most)
+    count[count < at_least] = 0
+    if not count.any():
+        raise InputError(
+            f"{embeddings.source}: no speaker has the {at_least * length} utterances that L = "
+            f"{length} needs; the most is {size.max()} ({speaker[size.argmax()]}): lower L"
+        )
+    chosen = np.flatnonzero(rank < (count * length)[group])
+    chosen = chosen[np.lexsort((rank[chosen], group[chosen]))]
+    kept = count > 0
+    vectors = _means(embeddings.vectors, chosen.reshape(-1, length))
+    first = np.concatenate(([0], np.cumsum(count[kept])))
+    return Conversations(speaker[kept], first, vectors, speaker[~kept])
+
+
+def speaker_means(
+    embeddings: Embeddings, *, at_most: int | None = None, seed: int = 0
+) -> tuple[Names, Floats]:
+    """One vector for each speaker: the mean of all utterances, or of ``at_most`` drawn ones."""
+    speaker, group, rank = _shuffled(embeddings, seed, 0)
+    chosen = np.arange(group.size) if at_most is None else np.flatnonzero(rank < at_most)
+    # Sorted by utterance id within a speaker, so the sum does not depend on the order of the file.
+    chosen = chosen[np.lexsort((embeddings.utterance[chosen], group[chosen]))]
+    first = np.searchsorted(group[chosen], np.arange(speaker.size + 1))
+    total = np.empty((speaker.size, embeddings.vectors.shape[1]))
+    for part in _chunks(speaker.size, 256):
+        here, end = first[part.start], first[part.stop]
+        rows = embeddings.vectors[chosen[here:end]].astype(np.float64)
+        total[part] = np.add.reduceat(rows, first[part] - here, axis=0)
+    return speaker, _unit(total)
+
+
+def _shuffled(embeddings: Embeddings, seed: int, stream: int) -> tuple[Names, Ints, Ints]:
+    """Speakers, the speaker of each row, and its place in the random order of that speaker."""
+    speaker, group = np.unique(embeddings.speaker, return_inverse=True)
+    by_name = np.argsort(embeddings.utterance, kind="stable")
+    key = np.empty(group.size)
+    key[by_name] = np.random.default_rng([seed, stream]).random(group.size)
+    order = np.lexsort((key, group))
+    size = np.bincount(group)
+    rank = np.empty(group.size, dtype=np.int64)
+    rank[order] = np.arange(group.size) - np.repeat(np.cumsum(size) - size, size)
+    return speaker, group.astype(np.int64), rank
+
+
+def _means(vectors: NDArray[np.floating], rows: Ints) -> Floats:
+    """Mean of each row of indices, in float64, a few thousand at a time to spare memory."""
+    out = np.empty((len(rows), vectors.shape[1]))
+    for part in _chunks(len(rows), 4096):
+        out[part] = vectors[rows[part]].mean(axis=1, dtype=np.float64)
+    return _unit(out)
+
+
+def _chunks(n: int, size: int) -> list[slice]:
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def _unit(vectors: Floats) -> Floats:
+    norm = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    if not norm.all():
+        raise InputError(
+            "a mean of embeddings is zero: utterances of one speaker cancel out, which no real "
+            "extractor does; embed again"
+        )
+    vectors /= norm[:, np.newaxis]
+    return vectors
+
+
+def _at_least_two(a: Embeddings) -> None:
+    if (n := np.unique(a.speaker).size) < 2:
+        raise InputError(
+            f"{a.source} has {n} speaker; nobody can be singled out or linked among fewer than two"
+        )
+
+
+def naming(names: Names, what: str, one: str = "is", several: str = "are") -> str:
+    """A few of the culprits by name, how many they are, and a verb that agrees.
+
+    >>> naming(np.array(["p1", "p2"]), "speaker", "has", "have")
+    '2 speakers (p1, p2) have'
+    """
+    shown = ", ".join(names[:3]) + (", …" if names.size > 3 else "")
+    if names.size == 1:
+        return f"{what} {shown} {one}"
+    return f"{names.size} {what}s ({shown}) {several}"

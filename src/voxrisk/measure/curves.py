@@ -1,0 +1,300 @@
+"""The protocol of a population study, its curves and its people, and how they are gathered."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxrisk.measure import linking, singling_out
+from voxrisk.measure.conversations import Floats, Ints, Names
+from voxrisk.measure.eer import rocch_eer
+from voxrisk.measure.resampling import (
+    MIN_SPEAKERS,
+    basic_interval,
+    exact_interval,
+    percentile_interval,
+    speaker_weights,
+)
+from voxrisk.measure.scoring import Pairs
+from voxrisk.measure.zebra import FULL_DISCLOSURE, expected_disclosure, worst_case_disclosure
+from voxrisk.types import Estimate, InputError, Interval
+
+_PAPER = "Vauquier et al., Interspeech 2025"
+SOURCES = {
+    "singling_out": f"{_PAPER}, Eqs 1 and 2",
+    "linkability": f"{_PAPER}, Eqs 3 and 4",
+    "rocch_eer": f"{_PAPER}, Section 3.4; Brümmer & de Villiers, BOSARIS 2011",
+    "d_ece": "Nautsch et al., Interspeech 2020, Eq. 6",
+    "log10_l": "Nautsch et al., Interspeech 2020, Eq. 8",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """Everything that is chosen. The defaults are those of the paper.
+
+    Attributes:
+        lengths: Conversation lengths L.
+        sizes: Population sizes N; None means 20, 100, 200, 400 … The whole population of each L is
+            always the last point.
+        predicates: How many speakers of B lend their voice to Singling Out.
+        enroll_utterances: How many utterances make a predicate.
+        folds: Conversations of each speaker that take turns in being tested.
+        draws: Random populations for each predicate.
+        trials: Conversations of each speaker of B that are linked; the paper has one.
+        estimator: ``"exact"`` (closed form) or ``"draws"`` (the paper's) for Linkability.
+        min_utterances: Leave out speakers of A with fewer.
+        seed: Of everything random.
+        resamples: Draws of the speakers for the intervals; 0 gives none.
+        confidence: Coverage of the intervals.
+        threads: Default: all processors. The result does not depend on it.
+    """
+
+    lengths: Sequence[int] = (1, 3, 30)
+    sizes: Sequence[int] | None = None
+    predicates: int = 495
+    enroll_utterances: int = 30
+    folds: int = 10
+    draws: int = 5
+    trials: int = 1
+    estimator: str = "exact"
+    min_utterances: int = 1
+    seed: int = 0
+    resamples: int = 1000
+    confidence: float = 0.95
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("predicates", "enroll_utterances", "draws", "trials", "min_utterances"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if self.folds < 2:
+            raise InputError(f"folds is {self.folds}; one tests, at least one calibrates")
+        if self.estimator not in ("exact", "draws"):
+            raise InputError(f"estimator is {self.estimator!r}; choose 'exact' or 'draws'")
+        if not 0.0 < self.confidence < 1.0:
+            raise InputError(f"confidence is {self.confidence}; it lies between 0 and 1")
+        if not self.lengths:
+            raise InputError("no conversation length; give at least one L")
+
+    def sizes_up_to(self, whole: int) -> Ints:
+        """The population sizes to measure where there are ``whole`` speakers, that one included."""
+        wanted = default_sizes(whole) if self.sizes is None else self.sizes
+        return np.unique(np.asarray([*(n for n in wanted if n <= whole), whole], dtype=np.int64))
+
+    def check_sizes(self, speakers: int, source: str) -> None:
+        """Refuse an N that no L can reach."""
+        for n in self.sizes or ():
+            if n < 2:
+                raise InputError(f"N is {n}; a population has at least 2 speakers")
+            if n > speakers:
+                raise InputError(
+                    f"N = {n} is larger than the population: {source} has {speakers} speakers; "
+                    "leave it out (the whole population is always measured) or add speakers"
+                )
+
+
+def default_sizes(whole: int) -> list[int]:
+    """20, 100, 200, 400 … as far as the population goes.
+
+    >>> default_sizes(1000)
+    [20, 100, 200, 400, 800]
+    """
+    return [n for n in (20, *(100 * 2**k for k in range(40))) if n <= whole]
+
+
+@dataclass(frozen=True, slots=True)
+class SpeakerRisk:
+    """One figure of one person.
+
+    Attributes:
+        metric: ``"linkability"`` (chance of being linked), ``"singling_out"`` (how often this voice
+            isolates somebody), ``"singling_out_self"`` (and that somebody is this person),
+            ``"isolated"`` (share of all attempts that isolate this person).
+        speaker: Who.
+        length: L.
+        size: N.
+        value: The figure; higher is more exposed.
+    """
+
+    metric: str
+    speaker: str
+    length: int
+    size: int
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """All curves of one attacker.
+
+    Attributes:
+        attacker: Name.
+        estimates: One for each metric, L and N; ``parameters`` holds ``L``, ``N`` and, where the
+            paper's chance level is another, ``chance_paper``.
+        speakers: Person by person, the most exposed first.
+        excluded: For each L, speakers without enough utterances, by metric.
+        parameters: The protocol.
+    """
+
+    attacker: str
+    estimates: tuple[Estimate, ...]
+    speakers: tuple[SpeakerRisk, ...]
+    excluded: Mapping[str, Mapping[str, Sequence[str]]]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def curve(self, metric: str, length: int) -> list[Estimate]:
+        """The estimates of one metric and L, by rising N."""
+        chosen = [e for e in self.estimates if e.name == metric and e.parameters["L"] == length]
+        return sorted(chosen, key=lambda e: int(e.parameters["N"]))
+
+
+class Collector:
+    """Gathers estimates and speakers while the lengths are worked through."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        self.p = protocol
+        self.estimates: list[Estimate] = []
+        self.risks: list[SpeakerRisk] = []
+        self.excluded: dict[str, dict[str, list[str]]] = {}
+
+    def link(self, scores: Pairs, own: Ints, names: Names, length: int) -> None:
+        """Linkability and the score metrics of one L."""
+        p, n = self.p, names.size
+        sizes = p.sizes_up_to(n)
+        ranking = linking.rank_trials(scores, own, seed=p.seed, threads=p.threads)
+        if p.estimator == "exact":
+            linked = linking.linkage(ranking.higher, n, sizes.tolist())
+        else:
+            linked = linking.linkage_by_draws(
+                ranking.higher, n, sizes.tolist(), draws=p.draws, seed=p.seed
+            )
+        speaker, of, trials = np.unique(own, return_inverse=True, return_counts=True)
+        rate = np.zeros((speaker.size, sizes.size))
+        np.add.at(rate, of, linked)
+        rate /= trials[:, None]
+        weights = self._weights(speaker.size)
+        draws = {}
+        if weights is not None:
+            everyone = np.ones((p.resamples, n), dtype=np.int32)
+            others = np.setdiff1d(np.arange(n), speaker)
+            everyone[:, speaker] = weights
+            if others.size >= MIN_SPEAKERS:
+                everyone[:, others] = self._drawn(others.size, 1)
+            draws = ranking.resample(everyone, sizes, threads=p.threads)
+        counts = {"trial": own.size, "speaker": speaker.size, "enrolled": n}
+        eer, d_ece = rocch_eer(ranking.roc), expected_disclosure(ranking.roc)
+        for s, size in enumerate(sizes.tolist()):
+            at = {"L": length, "N": size}
+            self._rate("linkability", rate[:, s], weights, 1.0 / size, counts, at, 1.0 / size)
+            e = draws.get("rocch_eer")
+            self._add(
+                "rocch_eer", eer, 0.5, counts, at, 0.5,
+                None if e is None
+                else exact_interval(0, speaker.size, confidence=p.confidence) if eer == 0.0
+                else percentile_interval(e, confidence=p.confidence),
+            )  # fmt: skip
+            e = draws.get("d_ece")
+            self._add(
+                "d_ece", d_ece, 0.0, counts, at, 0.0,
+                None if e is None
+                else basic_interval(
+                    e, d_ece, confidence=p.confidence, bounds=(0.0, FULL_DISCLOSURE)
+                ),
+            )  # fmt: skip
+            e = draws.get("log10_l")
+            self._add(
+                "log10_l", worst_case_disclosure(ranking.roc_among(size)), 0.0, counts, at, 0.0,
+                None if e is None else percentile_interval(e[:, s], confidence=p.confidence),
+            )  # fmt: skip
+        self._people("linkability", names[speaker], rate, sizes, length)
+
+    def isolate(self, isolation: singling_out.Isolation, crowd: Names, length: int) -> None:
+        """Singling Out of one L."""
+        rate, sizes = isolation.rate, isolation.sizes
+        weights = self._weights(len(rate))
+        counts = {"predicate": len(rate), "speaker": len(rate), "tested": crowd.size}
+        for s, size in enumerate(sizes.tolist()):
+            at = {"L": length, "N": size}
+            self._rate(
+                "singling_out", rate[:, s], weights, float(isolation.chance[s]), counts, at,
+                singling_out.PAPER_CHANCE,
+            )  # fmt: skip
+        voices = crowd[isolation.own]
+        self._people("singling_out", voices, rate, sizes, length)
+        self._people("singling_out_self", voices, isolation.own_rate, sizes, length)
+        times = isolation.times_isolated(crowd.size)[-1]
+        hit = np.flatnonzero(times)
+        attempts = isolation.who[..., -1].size
+        self._people("isolated", crowd[hit], times[hit, None] / attempts, sizes[-1:], length)
+
+    def exclude(self, length: int, **names: Names) -> None:
+        """Name the speakers that one L leaves out."""
+        self.excluded[str(length)] = {metric: who.tolist() for metric, who in names.items()}
+
+    def population(self, attacker: str) -> Population:
+        """What was gathered."""
+        order = sorted(self.estimates, key=lambda e: list(SOURCES).index(e.name))
+        chosen = {name: getattr(self.p, name) for name in self.p.__slots__ if name != "threads"}
+        chosen["lengths"] = list(self.p.lengths)
+        chosen["sizes"] = None if self.p.sizes is None else list(self.p.sizes)
+        return Population(attacker, tuple(order), tuple(self.risks), self.excluded, chosen)
+
+    def _weights(self, speakers: int) -> NDArray[np.int32] | None:
+        return self._drawn(speakers, 0) if self.p.resamples else None
+
+    def _drawn(self, speakers: int, stream: int) -> NDArray[np.int32]:
+        return speaker_weights(
+            speakers, resamples=self.p.resamples, seed=self.p.seed + stream * 1_000_003
+        )
+
+    def _rate(
+        self,
+        name: str,
+        rate: Floats,
+        weights: NDArray[np.int32] | None,
+        chance: float,
+        counts: Mapping[str, int],
+        at: Mapping[str, int],
+        chance_paper: float,
+    ) -> None:
+        """A rate over speakers; one that is 0 or 1 throughout gets the exact bound."""
+        value, n = float(rate.mean()), rate.size
+        interval: Interval | None = None
+        if weights is not None:
+            if value in (0.0, 1.0):
+                interval = exact_interval(round(value * n), n, confidence=self.p.confidence)
+            else:
+                interval = percentile_interval(weights @ rate / n, confidence=self.p.confidence)
+        self._add(name, value, chance, counts, at, chance_paper, interval)
+
+    def _add(
+        self,
+        name: str,
+        value: float,
+        chance: float,
+        counts: Mapping[str, int],
+        at: Mapping[str, int],
+        chance_paper: float,
+        interval: Interval | None,
+    ) -> None:
+        parameters = {**at, "chance_paper": chance_paper}
+        self.estimates.append(
+            Estimate(name, value, chance, counts, SOURCES[name], interval, parameters)
+        )
+
+    def _people(self, metric: str, who: Names, rate: Floats, sizes: Ints, length: int) -> None:
+        """Rows of one metric, the most exposed in the largest population first."""
+        order = np.lexsort((who, *(-rate[:, s] for s in range(sizes.size))))
+        for s in reversed(range(sizes.size)):
+            self.risks += [
+                SpeakerRisk(metric, name, length, size, value)
+                for name, size, value in zip(
+                    who[order].tolist(),
+                    [int(sizes[s])] * who.size,
+                    rate[order, s].tolist(),
+                    strict=True,
+                )
+            ]

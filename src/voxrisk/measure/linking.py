@@ -1,0 +1,201 @@
+"""Linkability in a population: is a voice most like its own speaker's, among N enrolled people?
+
+One pass over all pairs of voices counts everything: how many others are at least as similar as the
+right speaker (Linkability), and how the scores of different speakers lie between those of the same
+speaker (the ROC, and with it EER, D_ECE and log10 l). Not to be confused with D_sys, which is in
+:mod:`voxrisk.measure.linkability`.
+
+Reference: Vauquier et al., "Legally validated evaluation framework for voice anonymization",
+Interspeech 2025, Eqs 3 and 4.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxrisk.measure import _pairs
+from voxrisk.measure.conversations import Floats, Ints
+from voxrisk.measure.roc import Roc
+from voxrisk.measure.scoring import Pairs, Scores, n_threads, run
+from voxrisk.types import InputError
+
+_BUCKETS = 1 << 17
+# Nontargets that the bootstrap weighs again and again. The target trials are hundreds of times
+# fewer, so the noise of this sample is far below the width of any interval.
+_RESAMPLED = 200_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """How trials compare with everybody enrolled.
+
+    Attributes:
+        n_enrolled: Number of enrolled speakers, n.
+        own: ``(trials,)`` index of the right speaker of each trial.
+        score: ``(trials,)`` score against the right speaker.
+        higher: ``(trials,)`` number of others that score at least as high.
+        roc: How all trials interleave.
+        columns: ``(trials, r)`` enrolled speakers whose nontarget trials stand for all in the
+            bootstrap: all others if there are few.
+        places: ``(trials, r)`` where these lie: 2i below target score i, 2i + 1 at it.
+    """
+
+    n_enrolled: int
+    own: Ints
+    score: Floats
+    higher: Ints
+    roc: Roc
+    columns: NDArray[np.int32]
+    places: NDArray[np.int32]
+
+    def roc_among(self, size: int) -> Roc:
+        """The ROC to be expected when each trial meets ``size - 1`` of the others.
+
+        Only the number of nontargets changes, not how they lie: EER and D_ECE are the same for
+        every population size, and log10 l grows with it.
+        """
+        share = (size - 1) / (self.n_enrolled - 1)
+        return replace(self.roc, equal=self.roc.equal * share, gap=self.roc.gap * share)
+
+    def resample(
+        self, weights: NDArray[np.int32], sizes: Ints, *, threads: int | None = None
+    ) -> dict[str, Floats]:
+        """EER ``(r,)``, D_ECE ``(r,)`` and log10 l ``(r, sizes)`` for weights ``(r, enrolled)``."""
+        run_of = np.searchsorted(self.roc.score, self.score)
+        workers = n_threads(threads)
+
+        def work(rows: NDArray[np.int32]) -> Floats:
+            return _pairs.resample_curve(
+                rows, self.own, run_of, self.columns, self.places, self.roc.score.size, sizes - 1
+            )
+
+        with ThreadPoolExecutor(workers) as pool:
+            table = np.concatenate(list(pool.map(work, np.array_split(weights, 4 * workers))))
+        table = table[~np.isnan(table[:, 0])]
+        return {"rocch_eer": table[:, 0], "d_ece": table[:, 1], "log10_l": table[:, 2:]}
+
+
+def rank_trials(pairs: Pairs, own: Ints, *, seed: int = 0, threads: int | None = None) -> Ranking:
+    """Compare every trial with every enrolled speaker, block by block.
+
+    Args:
+        pairs: Rows are trials, columns are enrolled speakers, one column for each.
+        own: ``(trials,)`` the right column of each trial.
+        seed: Of the choice of pairs for the bootstrap.
+        threads: Default: all processors.
+    """
+    workers = n_threads(threads)
+    mine = pairs.at(own)
+    target, times = np.unique(mine, return_counts=True)
+    near = _typical_slack(pairs, own, mine)
+    table = _pairs.bucket_table(target, near, _BUCKETS)
+    columns = _other_columns(own, pairs.shape[1], seed)
+    places = np.empty(columns.shape, dtype=np.int32)
+    higher = np.empty(own.size, dtype=np.int64)
+    counts = np.zeros(2 * target.size + 2, dtype=np.int64)
+    lock = Lock()
+
+    def work(scores: Scores, start: int, part: slice) -> None:
+        rows = slice(start + part.start, start + part.stop)
+        here, trial, right = scores[part], pairs.rows(rows), pairs.right
+        found = np.zeros_like(counts)
+        _pairs.count_at_least(here, pairs.slack, right, trial, own[rows], mine[rows], higher[rows])
+        _pairs.count_between(here, near, right, trial, own[rows], target, *table, found)
+        _pairs.places_of(here, near, right, trial, target, *table, columns[rows], places[rows])
+        with lock:
+            np.add(counts, found, out=counts)
+
+    with ThreadPoolExecutor(workers) as pool:
+        for rows, scores in pairs.blocks(megabytes=24):
+            run(pool, partial(work, scores, rows.start), len(scores), 2 * workers)
+    equal, gap = counts[1:-1:2].astype(float), counts[0::2].astype(float)
+    roc = Roc(target, times.astype(float), equal, gap)
+    return Ranking(pairs.shape[1], own, mine, higher, roc, columns, places)
+
+
+def _typical_slack(pairs: Pairs, own: Ints, mine: Floats) -> float:
+    """How close a score may come to a target score before it is computed again for the ROC.
+
+    The bound that holds for every conceivable vector is some fifty times the error that occurs, and
+    weak attacks have scores everywhere, so nearly all would be computed twice. Ten times the
+    root mean square error on a sample is beyond any error that was ever seen. A score on the wrong
+    side would shift one nontarget by less than a millionth of a score unit.
+    """
+    if pairs.slack < 0:
+        return pairs.slack
+    rows = slice(0, min(64, own.size))
+    scores = pairs.scores(rows).astype(np.float64)
+    errors = [scores[np.arange(len(scores)), own[rows]] - mine[rows]]
+    for shift in range(1, 9):
+        column = (own[rows] + shift * (pairs.shape[1] // 9)) % pairs.shape[1]
+        exact = _pairs.own_scores(pairs.right, pairs.left[rows], column)
+        errors.append(scores[np.arange(len(scores)), column] - exact)
+    typical = max(float(np.sqrt(np.mean(e**2))) for e in errors)
+    slack: float = min(max(10.0 * typical, 2.0 * pairs.slack / pairs.right.shape[1]), pairs.slack)
+    return slack
+
+
+def _other_columns(own: Ints, n: int, seed: int) -> NDArray[np.int32]:
+    """For each trial, enrolled speakers other than its own: all, or a random few of many."""
+    each = min(n - 1, -(-_RESAMPLED // own.size))
+    if each == n - 1:
+        others = np.broadcast_to(np.arange(n - 1), (own.size, n - 1))
+    else:
+        # Steps of one width from a random start: all different, and cheap.
+        start = np.random.default_rng([seed, 0x6C]).random(own.size)
+        others = ((np.arange(each) + start[:, None]) * ((n - 1) / each)).astype(np.int64)
+    return (others + (others >= own[:, None])).astype(np.int32)
+
+
+def linkage(higher: Ints, n_enrolled: int, sizes: Sequence[int]) -> Floats:
+    """Chance that each trial is linked to its speaker among N' enrolled people (Eqs 3 and 4).
+
+    The N' - 1 others are a random part of the n - 1 enrolled. If m of these score at least as high
+    as the right speaker, the part avoids all m with probability
+    C(n-1-m, N'-1) / C(n-1, N'-1) = Π (n - N' - i) / (n - 1 - i) over i < m. No sampling is needed.
+    Range 0 to 1, higher is riskier; chance 1/N'. A tie is not a link: Eq. 3 is strict.
+
+    Args:
+        higher: ``(trials,)`` m of each trial.
+        n_enrolled: n.
+        sizes: Values of N'.
+
+    Returns:
+        ``(trials, sizes)`` probabilities; their mean is the Linkability.
+
+    >>> linkage(np.array([0, 1, 3]), 4, [1, 2, 4]).round(3).tolist()
+    [[1.0, 1.0, 1.0], [1.0, 0.667, 0.0], [1.0, 0.0, 0.0]]
+    """
+    m = np.arange(n_enrolled - 1.0)
+    out = np.empty((higher.size, len(sizes)))
+    for s, size in enumerate(sizes):
+        if not 1 <= size <= n_enrolled:
+            raise InputError(
+                f"Linkability for N = {size}: N goes from 1 to the {n_enrolled} enrolled speakers"
+            )
+        factors = np.maximum(n_enrolled - size - m, 0.0) / (n_enrolled - 1 - m)
+        out[:, s] = np.concatenate(([1.0], np.cumprod(factors)))[higher]
+    return out
+
+
+def linkage_by_draws(
+    higher: Ints, n_enrolled: int, sizes: Sequence[int], *, draws: int = 5, seed: int = 0
+) -> Floats:
+    """The paper's estimate of :func:`linkage`: ``draws`` random sets of N' - 1 others.
+
+    Returns:
+        ``(trials, sizes)`` share of the draws in which the trial is linked.
+    """
+    out = np.empty((higher.size, len(sizes)))
+    for s, size in enumerate(sizes):
+        rng = np.random.default_rng([seed, 0x4C, size])
+        met = rng.hypergeometric(
+            higher, n_enrolled - 1 - higher, size - 1, size=(draws, higher.size)
+        )
+        out[:, s] = (met == 0).mean(axis=0)
+    return out

@@ -1,0 +1,155 @@
+"""How alike two voices are: cosine, PLDA, or any function of two tables of vectors.
+
+Cosine and PLDA are inner products of suitably mapped vectors. That is what lets a whole population
+be compared at the speed of a matrix product. Any callable ``f(enroll (n, d), trial (m, d))`` that
+returns ``(n, m)`` scores, higher for the same speaker, may stand in for them.
+"""
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxrisk.measure import _pairs
+from voxrisk.types import InputError
+
+Floats = NDArray[np.float64]
+Scores = NDArray[np.floating]
+
+
+@runtime_checkable
+class InnerProduct(Protocol):
+    """A similarity that is the inner product of two maps."""
+
+    def maps(self, enroll: Floats, trial: Floats) -> tuple[Floats, Floats]:
+        """Map enrolment and trial vectors so that the score is their inner product."""
+
+
+class Cosine:
+    """Cosine of the angle; conversations have length one already, so nothing is to be done."""
+
+    def maps(self, enroll: Floats, trial: Floats) -> tuple[Floats, Floats]:
+        """The vectors as they are."""
+        return enroll, trial
+
+
+cosine = Cosine()
+Scorer: TypeAlias = InnerProduct | Callable[[Floats, Floats], NDArray[np.floating]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """All scores of rows against columns, made block by block and never kept.
+
+    Rows are what is searched with (trials or predicates), columns what is searched.
+
+    Attributes:
+        shape: Numbers of rows and columns.
+        slack: Bound of the error of ``scores``, or -1 where they are exact as they are.
+        left: ``(rows, d)`` whose inner products with ``right`` are exact; a stub if slack < 0.
+        right: ``(columns, d)``.
+        scores: Gives the scores of some rows against all columns.
+    """
+
+    shape: tuple[int, int]
+    slack: float
+    left: Floats
+    right: Floats
+    scores: Callable[[slice], Scores]
+
+    def blocks(self, megabytes: int) -> Iterator[tuple[slice, Scores]]:
+        """Scores of consecutive rows, about so many megabytes of them at a time."""
+        rows, columns = self.shape
+        step = max(1, min(rows, megabytes * 2**18 // columns))
+        for start in range(0, rows, step):
+            part = slice(start, min(start + step, rows))
+            yield part, self.scores(part)
+
+    def at(self, column: NDArray[np.int64]) -> Floats:
+        """``(rows,)`` exact score of each row at one column of its own."""
+        if self.slack >= 0:
+            return _pairs.own_scores(self.right, self.left, column)
+        out = np.empty(column.size)
+        for part, scores in self.blocks(64):
+            out[part] = scores[np.arange(len(scores)), column[part]]
+        return out
+
+    def rows(self, part: slice) -> Floats:
+        """The exact vectors of some rows, or the stub."""
+        return self.left[part] if self.slack >= 0 else self.left
+
+
+_STUB: Floats = np.zeros((1, 1))
+
+
+def pairs(rows: Floats, columns: Floats, *, enroll_rows: bool, scorer: Scorer = cosine) -> Pairs:
+    """Compare every row with every column; ``enroll_rows`` says which of the two is enrolled."""
+    if not isinstance(scorer, InnerProduct):
+        return _called(rows, columns, enroll_rows, scorer)
+    if enroll_rows:
+        left, right = scorer.maps(rows, columns)
+    else:
+        right, left = scorer.maps(columns, rows)
+    left32, right32 = left.astype(np.float32), right.astype(np.float32)
+    # Rounding the vectors and summing d products in single precision: at most d + 2 roundings.
+    slack = (left.shape[1] + 2) * 2.0**-24 * _longest(left) * _longest(right)
+    shape = (len(rows), len(columns))
+    return Pairs(shape, slack, left, right, lambda part: left32[part] @ right32.T)
+
+
+def ready(scores: Scores) -> Pairs:
+    """Scores that are there already: ``(n_rows, n_columns)``."""
+    rows, columns = scores.shape
+    return Pairs(
+        (rows, columns), -1.0, _STUB, _STUB, lambda part: np.ascontiguousarray(scores[part])
+    )
+
+
+def _called(
+    rows: Floats, columns: Floats, enroll_rows: bool, function: Callable[[Floats, Floats], Scores]
+) -> Pairs:
+    def scores(part: slice) -> Scores:
+        left = rows[part]
+        out = function(left, columns) if enroll_rows else np.transpose(function(columns, left))
+        out = np.ascontiguousarray(out, dtype=np.float64)
+        if out.shape != (len(left), len(columns)):
+            raise InputError(
+                f"the scorer gave scores of shape {out.shape} for {len(left)} × "
+                f"{len(columns)} pairs; it must return (enroll, trial)"
+            )
+        if not np.isfinite(out).all():
+            raise InputError("the scorer gave a score that is not finite")
+        return out
+
+    return Pairs((len(rows), len(columns)), -1.0, _STUB, _STUB, scores)
+
+
+def _longest(vectors: Floats) -> float:
+    return float(np.sqrt(np.einsum("ij,ij->i", vectors, vectors).max()))
+
+
+def n_threads(threads: int | None) -> int:
+    """As many threads as asked for, or as there are processors to run on."""
+    if threads is not None and threads < 1:
+        raise InputError(f"threads is {threads}; it must be at least 1")
+    if threads is not None:
+        return threads
+    # Where it exists, the first tells how many processors this process may use.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def share(n: int, parts: int) -> list[slice]:
+    """Cut ``range(n)`` into at most ``parts`` slices of about the same length."""
+    edges = np.linspace(0, n, min(parts, n) + 1).astype(int).tolist()
+    return [slice(a, b) for a, b in itertools.pairwise(edges)]
+
+
+def run(pool: ThreadPoolExecutor, work: Callable[[slice], None], n: int, parts: int) -> None:
+    """Do ``work`` on every part of ``range(n)`` and pass on the first error."""
+    for _ in pool.map(work, share(n, parts)):
+        pass
