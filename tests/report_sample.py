@@ -86,7 +86,7 @@ def sample(
             "N": [5, 10, 20], "enrolment": "The mean of 8 utterances enrols each speaker.",
             "trials": {"target": 320, "nontarget": 6080},
             "versions": {"python": "3.11.7", "numpy": "2.4.6"},
-            "hashes": {"original manifest": "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"},
+            "hashes": {"original": "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"},
             "citations": [
                 "Vauquier et al., Legally validated evaluation framework for voice anonymization, "
                 "Interspeech 2025",
@@ -137,18 +137,11 @@ def _attacker(
     keep = np.unique(np.linspace(0, curve.miss.size - 1, 200).astype(int))
     protocol = Protocol(lengths=(1, 3), sizes=(5, 10, 20), predicates=20, resamples=200, threads=1)
     found = population(a, b, attacker=name, protocol=protocol)
-    half = np.isin(scored.enroll_speaker, np.arange(11)) & np.isin(
-        scored.trial_speaker, np.arange(11)
-    )
-    group = measure.Trials(
-        scored.score[half], scored.is_target[half], scored.enroll_speaker[half],
-        scored.trial_speaker[half], scored.query[half], scored.speakers[:11],
-    )  # fmt: skip
-    of_group = {
-        k: e.to_json()
-        for k, e in measure.evaluate(group, resamples=200).items()
-        if k in ("rocch_eer", "d_ece")
-    }
+    groups = [
+        {"group": "gender", "value": value, "speakers": len(who), "too_small": value == "m",
+         "figures": _of_group(scored, who)}
+        for value, who in (("f", range(11)), ("m", range(11, SPEAKERS)))
+    ]  # fmt: skip
     return {
         "name": name, "voiceprivacy": other, "knows": knows, "enrols": enrols,
         "extractor": extractor, "reference": name == "original",
@@ -158,12 +151,21 @@ def _attacker(
                 "bits": measure.ece_profile(curve, log_odds=LOG_ODDS).tolist()},
         "det": {"false_alarm": curve.false_alarm[keep].tolist(), "miss": curve.miss[keep].tolist()},
         "population": [_point(e) for e in found.estimates],
-        "groups": [
-            {"group": "gender", "value": "f", "speakers": 11, "figures": of_group, "too_small": False},
-            {"group": "gender", "value": "m", "speakers": 9, "figures": of_group, "too_small": True},
-        ],
+        "groups": groups,
         "speakers": _people(found),
     }  # fmt: skip
+
+
+def _of_group(scored: measure.Trials, who: range) -> dict[str, Any]:
+    inside = np.isin(scored.enroll_speaker, who) & np.isin(scored.trial_speaker, who)
+    group = measure.Trials(
+        scored.score[inside], scored.is_target[inside],
+        scored.enroll_speaker[inside] - np.int32(who[0]),
+        scored.trial_speaker[inside] - np.int32(who[0]),
+        scored.query[inside], scored.speakers[who[0] : who[-1] + 1],
+    )  # fmt: skip
+    figures = measure.evaluate(group, resamples=200)
+    return {name: figures[name].to_json() for name in ("rocch_eer", "d_ece")}
 
 
 def _point(e: Estimate) -> dict[str, Any]:
@@ -180,10 +182,10 @@ def _people(found: Population) -> list[dict[str, Any]]:
         return {
             p.speaker: p.value
             for p in found.speakers
-            if (p.metric, p.length, p.size) == (metric, 1, SPEAKERS)
+            if (p.metric, p.length, p.size) == (metric, 3, SPEAKERS)
         }
 
-    isolated = of("singling_out")
+    isolated = of("singling_out_self")
     linked = sorted(of("linkability").items(), key=lambda item: -item[1])
     return [
         {"speaker": s, "linkability": v, "singling_out": isolated.get(s), "similarity": None}

@@ -5,6 +5,7 @@ import sys
 import typer
 
 from voxrisk.cli import population as population_command
+from voxrisk.cli.compare import COMPARE_EXAMPLE, REPORT_EXAMPLE, compare, report
 from voxrisk.cli.demo import demo
 from voxrisk.cli.measure import EXAMPLE, measure
 from voxrisk.types import InputError, MissingExtraError
@@ -32,6 +33,8 @@ def _root(
 
 app.command(epilog=EXAMPLE)(measure)
 app.command(epilog=population_command.EXAMPLE)(population_command.population)
+app.command(epilog=REPORT_EXAMPLE)(report)
+app.command(epilog=COMPARE_EXAMPLE)(compare)
 app.command()(demo)
 
 

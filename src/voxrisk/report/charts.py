@@ -23,9 +23,9 @@ def criterion_scale(criterion: Mapping[str, Any]) -> Markup:
     value, original = criterion["value"], criterion["original"]
 
     def x(rate: float) -> float:
-        return 12 + 336 * min(max(rate, 0.0), 1.0)
+        return 22 + 316 * min(max(rate, 0.0), 1.0)
 
-    parts = [Markup('<rect x="12" y="18" width="336" height="12" rx="2" fill="#e8ecf0"/>')]
+    parts = [Markup('<rect x="22" y="18" width="316" height="12" rx="2" fill="#e8ecf0"/>')]
     for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
         parts.append(
             Markup(
@@ -175,11 +175,11 @@ def ece(
 ) -> Markup:
     """ECE profiles of (id, name, profile, colour, mark) under the profile of zero evidence."""
     axis = Axis(-10.0, 10.0, [(v, f"{v:g}".replace("-", "−")) for v in (-10.0, -5.0, 0.0, 5.0, 10.0)],
-                "what the attacker believed before: log-odds for “same speaker”")  # fmt: skip
+                "belief before hearing the voice, log-odds of “same speaker”")  # fmt: skip
     up = Axis(0.0, 1.05, [(v, f"{v:g}") for v in (0, 0.25, 0.5, 0.75, 1)], "uncertainty left, bit")
     plot = Plot(axis, up, "Empirical cross-entropy profiles: the closer to the upper dashed curve, "
                 "the less the attacker learns. The figures are in the table of attackers.",
-                width=560, height=320, left=52)  # fmt: skip
+                width=400, height=300, left=48)  # fmt: skip
     plot.line(_pairs(zero), style.INK, width=1.4, dash=CHANCE_DASH)
     for ident, name, profile, colour, shape in reversed(curves):
         plot.series(ident)
@@ -202,16 +202,18 @@ def det(results: Results) -> Markup:
     axis = Axis(0.0005, 0.98, ticks, "strangers taken for the speaker (false alarms)", "probit")
     up = Axis(0.0005, 0.98, ticks, "speaker not recognised (misses)", "probit")
     plot = Plot(axis, up, "Errors of each attacker, misses against false alarms: the further from "
-                "the lower left corner, the better protected.", width=420, height=400, left=58)  # fmt: skip
+                "the lower left corner, the better protected.", width=400, height=380, left=54)  # fmt: skip
     steps = [k / 50 for k in range(1, 50)]
     plot.line([(p, 1 - p) for p in (0.02, *steps)], style.NONTARGET, width=1.4, dash=CHANCE_DASH)
     for i, attacker in reversed(list(enumerate(results["attackers"]))):
         colour, shape = words.look(attacker["name"], i)
-        x, y = attacker["det"]["false_alarm"], attacker["det"]["miss"]
+        curve = list(zip(attacker["det"]["false_alarm"], attacker["det"]["miss"], strict=True))
+        inside = [p for p in curve if min(p) >= axis.low and max(p) <= axis.high]
+        curve = inside if len(inside) > 1 else curve
         plot.series(attacker["name"])
-        plot.line(list(zip(x, y, strict=True)), colour)
+        plot.line(curve, colour)
         name = words.both_names(attacker)
-        for a, b in list(zip(x, y, strict=True))[:: max(len(x) // 24, 1)]:
+        for a, b in curve[:: max(len(curve) // 24, 1)]:
             tip = f"{name}\nfalse alarms {words.percent(a)}, misses {words.percent(b)}"
             plot.point(a, b, colour, shape, tip, size=0, across=a, value=b)
         eer = attacker["figures"].get("rocch_eer")
@@ -236,7 +238,7 @@ def plane(points: Sequence[Mapping[str, Any]], x_name: str, y_name: str, *, fron
     label = f"{y_axis.title} against {x_axis.title}: " + "; ".join(
         f"{p['name']} {words.estimate(p['x'])} and {words.estimate(p['y'])}" for p in points
     )
-    plot = Plot(x_axis, y_axis, label, width=420, height=300, left=56, top=20)
+    plot = Plot(x_axis, y_axis, label, width=400, height=290, left=54, top=20)
     if front:
         steps = sorted((points[i] for i in front), key=lambda p: float(p["x"]["value"]))
         plot.line([(p["x"]["value"], p["y"]["value"]) for p in steps], style.MUTED, width=1.4, dash="5 3")

@@ -79,6 +79,9 @@ def _context(r: Results) -> dict[str, Any]:
         "people": _people(r),
         "groups": _groups(r),
         "utility": _utility(r["utility"]),
+        "no_utility": (r["utility"].get("missing") or {}).get("all"),
+        "say_synthetic": r["corpus"]["synthetic"]
+        and not any("synthetic" in w["text"] for w in r["warnings"]),
         "planes": _planes(r, settings, entries),
         "parameters": _parameters(r),
         "glossary": GLOSSARY,
@@ -238,12 +241,12 @@ def _parameters(r: Results) -> list[tuple[str, str]]:
         ("N", ", ".join(map(str, m["N"]))),
         ("corpus", r["corpus"]["name"]),
         ("sessions known", "yes" if r["corpus"]["sessions_known"] else "no"),
-        *((f"anonymizer: {k}", v) for k, v in r["anonymizer"]["parameters"].items()),
+        *((f"anonymizer: {k}", v) for k, v in (r["anonymizer"].get("parameters") or {}).items()),
         ("speaker recogniser, SHA-256", r["encoder"]["sha256"]),
         *((f"{name}, SHA-256", value) for name, value in m["hashes"].items()),
         *((f"version of {name}", value) for name, value in m["versions"].items()),
     ]
-    return [(name, str(value)) for name, value in rows if value is not None]
+    return [(name, str(value)) for name, value in rows if value not in (None, "")]
 
 
 def _pointed(r: Results) -> dict[str, Any] | None:

@@ -44,7 +44,7 @@ _USUAL = {
 }
 _MARKS = ("circle", "square", "triangle", "diamond", "cross", "down")
 _FRACTIONS = ((1, 10), (1, 5), (1, 4), (3, 10), (1, 3), (2, 5), (1, 2), (3, 5), (2, 3), (7, 10),
-              (3, 4), (4, 5), (9, 10))  # fmt: skip
+              (3, 4), (4, 5), (9, 10), (19, 20))  # fmt: skip
 
 
 def percent(value: float, *, sign: bool = False) -> str:
@@ -115,7 +115,7 @@ def one_in(rate: float) -> str:
     """
     if rate in (0.0, 1.0):
         return "always" if rate else "never"
-    if rate > 0.95:
+    if rate > 0.97:
         return "nearly always"
     if rate < 0.095:
         return f"about 1 in {round(1.0 / rate):,}"
@@ -142,6 +142,15 @@ def count(number: float) -> str:
     return f"{round(number):,}" if whole else f"{number:,.2f}"
 
 
+def sentence(text: str) -> str:
+    """Text that ends with a full stop.
+
+    >>> sentence("no transcripts"), sentence("It ends.")
+    ('no transcripts.', 'It ends.')
+    """
+    return text if not text or text[-1] in ".!?" else f"{text}."
+
+
 def prior_odds(log_odds: float) -> str:
     """Odds that a person can say.
 
@@ -152,3 +161,21 @@ def prior_odds(log_odds: float) -> str:
         return "even odds"
     odds = round(math.exp(abs(log_odds)), 1 if abs(log_odds) < 1.5 else None)
     return f"{odds:,} to 1 {'on' if log_odds > 0 else 'against'}"
+
+
+def points(difference: float) -> str:
+    """A difference of rates in percentage points.
+
+    >>> points(0.123), points(-0.5)
+    ('+12.3', '−50.0')
+    """
+    return _number(100.0 * difference, 1, sign=True)
+
+
+def p_text(p: float) -> str:
+    """A p-value as it is printed.
+
+    >>> p_text(0.00002), p_text(0.0312)
+    ('< 0.001', '0.031')
+    """
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
