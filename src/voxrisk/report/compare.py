@@ -104,7 +104,9 @@ def _context(runs: Sequence[Results], names: list[str]) -> dict[str, Any]:
         mine = [a for a in run["attackers"] if a["name"] in shared]
         systems.append({"id": f"{i} {name}", "name": name, **look, **_figures(run, mine, settings)})
     ranked = sorted(systems, key=_place)
+    differences = _differences(ranked, shared)
     return {
+        "lead": _lead(ranked, settings["linkability"], differences),
         "systems": ranked,
         "reference": _reference(runs[0], settings),
         "attackers": [
@@ -113,7 +115,7 @@ def _context(runs: Sequence[Results], names: list[str]) -> dict[str, Any]:
         "settings": settings,
         "warnings": _warnings(runs, names, shared),
         "confidence": runs[0]["methods"]["confidence"],
-        "differences": _differences(runs, ranked, shared),
+        "differences": differences,
         "zebra": _zebra(runs[0], ranked),
         "scatter": _scatter(ranked),
         "plane": _plane(ranked),
@@ -198,8 +200,32 @@ def _speech(run: Results) -> str:
     return str(known or (run["corpus"]["name"], run["corpus"]["speakers"]))
 
 
+def _lead(
+    ranked: Sequence[Mapping[str, Any]],
+    setting: tuple[int, int] | None,
+    differences: Sequence[Mapping[str, Any]],
+) -> str:
+    """What can be said about the first in the ranking, and no more."""
+    best = ranked[0]
+    if not setting or not best["linkability"]:
+        return ""
+    beaten = [
+        d["second"]
+        for d in differences
+        if d["first"] == best["name"] and d["paired"] and d["p"] < 0.05
+        and d["paired"].difference.value < 0
+    ]  # fmt: skip
+    said = (
+        f"Lowest linkability: {best['name']}, {words.estimate(best['linkability'])} among "
+        f"{setting[1]:,} people. "
+    )
+    if not beaten:
+        return said + "It is not shown to be lower than that of any other system."
+    return said + f"It is shown to be lower than that of {', '.join(beaten)}."
+
+
 def _differences(
-    runs: Sequence[Results], ranked: Sequence[Mapping[str, Any]], shared: Sequence[str]
+    ranked: Sequence[Mapping[str, Any]], shared: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Linkability of the same speakers under each pair of systems, strongest attacker each."""
     found = []

@@ -64,11 +64,11 @@ def round_ticks(low: float, high: float, *, about: int = 4) -> list[float]:
     """Round numbers between two values.
 
     >>> round_ticks(-0.3, 2.1)
-    [0.0, 1.0, 2.0]
+    [0.0, 0.5, 1.0, 1.5, 2.0]
     """
     raw = (high - low) / about
     power = 10.0 ** math.floor(math.log10(raw))
-    step = power * min((1, 2, 2.5, 5, 10), key=lambda m: abs(m * power - raw))
+    step = power * min((1, 2, 2.5, 5, 10), key=lambda m: abs(math.log(m * power / raw)))
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
     return [round(i * step, 10) + 0.0 for i in range(first, last + 1)]

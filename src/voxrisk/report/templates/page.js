@@ -8,15 +8,22 @@
   tip.setAttribute('role', 'status');
   document.body.appendChild(tip);
 
-  function show(text, x, y) {
+  var where = null;
+  function show(text, place) {
     tip.textContent = text;
     tip.hidden = false;
-    var box = tip.getBoundingClientRect();
-    tip.style.left = Math.max(4, Math.min(x + 14, innerWidth - box.width - 4)) + 'px';
-    tip.style.top = Math.max(4, y + 18 + box.height > innerHeight ? y - box.height - 12 : y + 18) + 'px';
+    where = place;
+    put();
+  }
+  function put() {
+    if (tip.hidden || !where) return;
+    var at = where(), box = tip.getBoundingClientRect();
+    tip.style.left = Math.max(4, Math.min(at.x + 14, innerWidth - box.width - 4)) + 'px';
+    tip.style.top = Math.max(4, at.y + 18 + box.height > innerHeight ? at.y - box.height - 12 : at.y + 18) + 'px';
   }
   function hide() { tip.hidden = true; }
-  addEventListener('scroll', hide, { passive: true });
+  addEventListener('scroll', put, { passive: true });
+  addEventListener('resize', put);
   addEventListener('keydown', function (e) { if (e.key === 'Escape') hide(); });
 
   // Where something inside an SVG is on the screen, and back.
@@ -45,8 +52,7 @@
       at = p;
       if (!p) return hide();
       p.g.classList.add('on');
-      var place = toScreen(svg, p.x, p.y);
-      show(p.text, place.x, place.y);
+      show(p.text, function () { return toScreen(svg, p.x, p.y); });
     }
     ready(svg, 'Arrow keys read the points.');
     svg.addEventListener('pointermove', function (e) {
@@ -94,9 +100,10 @@
       cursor.setAttribute('x', left + j * cell);
       cursor.setAttribute('y', top + i * cell);
       cursor.setAttribute('visibility', 'visible');
-      var place = toScreen(svg, left + (j + 1) * cell, top + (i + 1) * cell);
       var same = i % n === j % n ? '\nthe same person' : '';
-      show(name(i) + ' with ' + name(j) + '\nsimilarity ' + value(i, j).toFixed(3) + same, place.x, place.y);
+      show(name(i) + ' with ' + name(j) + '\nsimilarity ' + value(i, j).toFixed(3) + same, function () {
+        return toScreen(svg, left + (j + 1) * cell, top + (i + 1) * cell);
+      });
     }
     function leave() { cursor.setAttribute('visibility', 'hidden'); hide(); }
     ready(svg, 'Arrow keys read the cells.');
@@ -127,8 +134,10 @@
       });
       var chosen = {};
       all('select', box).forEach(function (s) { chosen[s.name] = s.value; });
-      all('[data-length]').forEach(function (p) { p.classList.toggle('off', !!chosen.length && p.dataset.length !== chosen.length); });
-      all('[data-row]').forEach(function (p) { p.classList.toggle('off', !!chosen.metric && p.dataset.row !== chosen.metric); });
+      all('[data-length], [data-row]').forEach(function (p) {
+        var other = function (is, want) { return is !== undefined && !!want && is !== want; };
+        p.classList.toggle('off', other(p.dataset.length, chosen.length) || other(p.dataset.row, chosen.metric));
+      });
       all('.grid-curves').forEach(function (g) {
         g.style.setProperty('--columns', chosen.length ? 1 : g.dataset.columns);
         g.classList.toggle('single', !!chosen.length);
