@@ -71,9 +71,9 @@ def _only_files(route: Any, seen: Watched) -> None:
 
 # Every text that can be seen, with its contrast against what lies behind it.
 CONTRAST = """() => {
-  const light = c => { const s = c / 255; return s <= .03928 ? s / 12.92 : ((s + .055) / 1.055) ** 2.4; };
+  const light = c => c <= 10.01 ? c / 255 / 12.92 : ((c / 255 + .055) / 1.055) ** 2.4;
   const level = ([r, g, b]) => .2126 * light(r) + .7152 * light(g) + .0722 * light(b);
-  const parse = text => { const m = text.match(/[\\d.]+/g); return m ? m.map(Number) : [0, 0, 0, 0]; };
+  const parse = text => (text.match(/[\\d.]+/g) || [0, 0, 0, 0]).map(Number);
   const behind = node => {
     for (let e = node; e; e = e.parentElement) {
       const c = parse(getComputedStyle(e).backgroundColor);

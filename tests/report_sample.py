@@ -19,7 +19,7 @@ from voxrisk.types import Embeddings, Estimate, Interval
 
 SPEAKERS, UTTERANCES, SIZE = 20, 16, 24
 LOG_ODDS = np.linspace(-10.0, 10.0, 201)
-# name, VoicePrivacy's name, how much of the voice is left, what the attacker knows, enrols, extractor
+# Name, VoicePrivacy's name, how much of the voice is left, what is known, enrolled, trained on.
 ATTACKERS = (
     ("informed", "semi-informed", 0.62, "Knows the anonymizer and trains on speech it anonymized.",
      "anonymized", "trained on speech from the same anonymizer"),
@@ -36,7 +36,7 @@ ATTACKERS = (
 def sample(
     *, seed: int = 0, names: tuple[str, ...] = (), strength: float = 1.0, title: str = "mcadams"
 ) -> dict[str, Any]:
-    """Results of a simulated evaluation; ``strength`` scales what anonymization leaves of a voice."""
+    """Results of a simulated evaluation; ``strength`` scales what is left of a voice."""
     rng = np.random.default_rng(7)
     voices = rng.normal(size=(SPEAKERS, SIZE))
     speakers = [*names, *(f"S{k + 1:02}" for k in range(len(names), SPEAKERS))]
@@ -48,9 +48,7 @@ def sample(
         attackers.append(_attacker(name, other, knows, enrols, extractor, a, b))
     similarity = _similarity(halves, speakers)
     for attacker in attackers:
-        own = {
-            s: row[i] for i, (s, row) in enumerate(zip(speakers, similarity["op"], strict=True))
-        }
+        own = {s: row[i] for i, (s, row) in enumerate(zip(speakers, similarity["op"], strict=True))}
         for person in attacker["speakers"]:
             person["similarity"] = own[person["speaker"]]
     return {
@@ -86,7 +84,7 @@ def sample(
             "N": [5, 10, 20], "enrolment": "The mean of 8 utterances enrols each speaker.",
             "trials": {"target": 320, "nontarget": 6080},
             "versions": {"python": "3.11.7", "numpy": "2.4.6"},
-            "hashes": {"original": "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"},
+            "hashes": {"original": "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266"},
             "citations": [
                 "Vauquier et al., Legally validated evaluation framework for voice anonymization, "
                 "Interspeech 2025",

@@ -12,7 +12,9 @@ from voxrisk.types import InputError
 
 rates = st.floats(0.0, 1.0, width=32).map(float)
 pairs = st.integers(5, 24).flatmap(
-    lambda n: st.tuples(arrays(np.float64, n, elements=rates), arrays(np.float64, n, elements=rates))
+    lambda n: st.tuples(
+        arrays(np.float64, n, elements=rates), arrays(np.float64, n, elements=rates)
+    )
 )
 
 

@@ -15,13 +15,13 @@ def read_results(run: Path) -> dict[str, Any]:
     """
     path = run / "results.json" if run.is_dir() else run
     if not path.is_file():
-        raise InputError(
-            f"{path} is not there; give the folder that 'voxrisk evaluate -o' wrote"
-        )
+        raise InputError(f"{path} is not there; give the folder that 'voxrisk evaluate -o' wrote")
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(f"{path}: not JSON ({error}); evaluate again") from error
     if not isinstance(found, dict) or "attackers" not in found:
-        raise InputError(f"{path} is not of an evaluation; give the folder 'voxrisk evaluate' wrote")
+        raise InputError(
+            f"{path} is not of an evaluation; give the folder 'voxrisk evaluate' wrote"
+        )
     return found

@@ -68,7 +68,9 @@ def paired_difference(
         )
     for values in (a, b):
         if not np.isfinite(values).all():
-            raise InputError(f"the value of speaker {int(np.argmin(np.isfinite(values)))} is not finite")
+            raise InputError(
+                f"the value of speaker {int(np.argmin(np.isfinite(values)))} is not finite"
+            )
     delta = a - b
     n = delta.size
     if n < MIN_SPEAKERS:
@@ -90,7 +92,7 @@ def paired_difference(
 def _sign_flip(delta: Floats, resamples: int, seed: int) -> float:
     """Two-sided p-value of the mean under random signs."""
     n = delta.size
-    signs: NDArray[np.float64]
+    signs: NDArray[np.floating]
     if n <= EXACT_UP_TO:
         patterns = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
         signs, counted = 1.0 - 2.0 * patterns, 0

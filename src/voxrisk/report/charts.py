@@ -42,9 +42,7 @@ def criterion_scale(criterion: Mapping[str, Any]) -> Markup:
             )
         )
         said += f", interval {words.interval(value)}"
-    parts.append(
-        Markup('<path d="M{:.1f} 10V36" class="guess"/>').format(x(value["chance"]))
-    )
+    parts.append(Markup('<path d="M{:.1f} 10V36" class="guess"/>').format(x(value["chance"])))
     said += f"; by guessing: {words.percent(value['chance'])}"
     if original:
         parts.append(
@@ -136,7 +134,11 @@ def _chance(plot: Plot, metric: str, points: Sequence[Mapping[str, Any]]) -> Non
 
 
 def _curve(
-    plot: Plot, metric: str, attacker: Mapping[str, Any], index: int, points: Sequence[Mapping[str, Any]]
+    plot: Plot,
+    metric: str,
+    attacker: Mapping[str, Any],
+    index: int,
+    points: Sequence[Mapping[str, Any]],
 ) -> None:
     colour, shape = words.look(attacker["name"], index)
     plot.series(attacker["name"])
@@ -174,8 +176,8 @@ def ece(
     curves: Sequence[tuple[str, str, Mapping[str, Any], str, str]], zero: Mapping[str, Any]
 ) -> Markup:
     """ECE profiles of (id, name, profile, colour, mark) under the profile of zero evidence."""
-    axis = Axis(-10.0, 10.0, [(v, f"{v:g}".replace("-", "−")) for v in (-10.0, -5.0, 0.0, 5.0, 10.0)],
-                "belief before hearing the voice, log-odds of “same speaker”")  # fmt: skip
+    ticks = [(float(v), str(v).replace("-", "−")) for v in (-10, -5, 0, 5, 10)]
+    axis = Axis(-10.0, 10.0, ticks, "belief before hearing the voice, log-odds of “same speaker”")
     up = Axis(0.0, 1.05, [(v, f"{v:g}") for v in (0, 0.25, 0.5, 0.75, 1)], "uncertainty left, bit")
     plot = Plot(axis, up, "Empirical cross-entropy profiles: the closer to the upper dashed curve, "
                 "the less the attacker learns. The figures are in the table of attackers.",
@@ -201,8 +203,11 @@ def det(results: Results) -> Markup:
     ticks = [(t, f"{100 * t:g} %") for t in (0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95)]
     axis = Axis(0.0005, 0.98, ticks, "strangers taken for the speaker (false alarms)", "probit")
     up = Axis(0.0005, 0.98, ticks, "speaker not recognised (misses)", "probit")
-    plot = Plot(axis, up, "Errors of each attacker, misses against false alarms: the further from "
-                "the lower left corner, the better protected.", width=400, height=380, left=54)  # fmt: skip
+    said = (
+        "Errors of each attacker, misses against false alarms: the further from the lower left "
+        "corner, the better protected."
+    )
+    plot = Plot(axis, up, said, width=400, height=380, left=54)
     steps = [k / 50 for k in range(1, 50)]
     plot.line([(p, 1 - p) for p in (0.02, *steps)], style.NONTARGET, width=1.4, dash=CHANCE_DASH)
     for i, attacker in reversed(list(enumerate(results["attackers"]))):
@@ -225,12 +230,19 @@ def det(results: Results) -> Markup:
     return plot.svg()
 
 
-def plane(points: Sequence[Mapping[str, Any]], x_name: str, y_name: str, *, front: Sequence[int] = (),
-          better: str = "") -> Markup:  # fmt: skip
+def plane(
+    points: Sequence[Mapping[str, Any]],
+    x_name: str,
+    y_name: str,
+    *,
+    front: Sequence[int] = (),
+    better: str = "",
+) -> Markup:
     """Two figures against each other, with both intervals.
 
     Each point is ``{"id", "name", "x": Estimate, "y": Estimate, "colour", "mark"}``; ``front`` are
-    the indices of points that no other one beats in both, to be joined by a line.
+    the indices of points that no other one beats in both, to be joined by a line; ``better`` is
+    ``"up"`` or ``"down"`` where the left and that direction are the good ones.
     """
     x_axis, y_axis = (
         _span_axis(name, [p[k] for p in points]) for k, name in (("x", x_name), ("y", y_name))
@@ -241,7 +253,9 @@ def plane(points: Sequence[Mapping[str, Any]], x_name: str, y_name: str, *, fron
     plot = Plot(x_axis, y_axis, label, width=400, height=290, left=54, top=20)
     if front:
         steps = sorted((points[i] for i in front), key=lambda p: float(p["x"]["value"]))
-        plot.line([(p["x"]["value"], p["y"]["value"]) for p in steps], style.MUTED, width=1.4, dash="5 3")
+        plot.line(
+            [(p["x"]["value"], p["y"]["value"]) for p in steps], style.MUTED, width=1.4, dash="5 3"
+        )
     if better:
         place = (x_axis.low, y_axis.high) if better == "up" else (x_axis.low, y_axis.low)
         plot.text(*place, "↖ better" if better == "up" else "↙ better", dx=6,

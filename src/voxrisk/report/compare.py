@@ -130,7 +130,9 @@ def _figures(
     for metric, setting in settings.items():
         points = [(a, at(a, metric, *setting)) for a in attackers] if setting else []
         who, found[metric] = max(
-            ((a, p) for a, p in points if p), key=lambda item: item[1]["value"], default=(None, None)
+            ((a, p) for a, p in points if p),
+            key=lambda item: item[1]["value"],
+            default=(None, None),
         )
         found["who"][metric] = words.both_names(who) if who else ""
     for metric, worst in _BEST.items():
@@ -188,7 +190,7 @@ def _warnings(runs: Sequence[Results], names: Sequence[str], shared: Sequence[st
             )
     if any(r["corpus"]["synthetic"] for r in runs):
         found.append(
-            "Voices are synthetic: the figures say nothing about how well real people are protected."
+            "Voices are synthetic: the figures do not say how well real people are protected."
         )
     return found
 
@@ -276,7 +278,9 @@ def _scatter(ranked: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _plane(ranked: Sequence[Mapping[str, Any]]) -> Any:
-    points = [{**s, "x": s["wer"], "y": s["rocch_eer"]} for s in ranked if s["wer"] and s["rocch_eer"]]
+    points = [
+        {**s, "x": s["wer"], "y": s["rocch_eer"]} for s in ranked if s["wer"] and s["rocch_eer"]
+    ]
     if not points:
         return None
     front = pareto_front([(p["x"]["value"], p["y"]["value"]) for p in points])

@@ -10,7 +10,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from voxrisk.report.svg import picture
+from voxrisk.report.svg import label, picture
 
 # Nine stops of viridis (van der Walt & Smith, CC0): light means alike, also in grey print.
 _STOPS = np.array(
@@ -80,22 +80,14 @@ def heatmap(similarity: Mapping[str, Any]) -> Markup:
     ]  # fmt: skip
     for k, side in enumerate(("original voices", "anonymized voices")):
         at = middle / 2 + k * middle
-        parts.append(
-            Markup('<text class="title" x="{:.1f}" y="16" text-anchor="middle">{}</text>').format(
-                LEFT + at, side
-            )
-        )
+        parts.append(label(LEFT + at, 16, side, "title", "middle"))
         parts.append(
             Markup('<text class="title" transform="translate(17 {:.1f}) rotate(-90)" '
                    'text-anchor="middle">{}</text>').format(TOP + at, side)
         )  # fmt: skip
     for value, word in ((1.0, "1 same voice"), (0.5, "0.5 undecided"), (0.0, "0 different")):
         y = TOP + SIDE * (1.0 - value) + (8 if value == 1 else -2 if value == 0 else 4)
-        parts.append(
-            Markup('<text class="tick" x="{}" y="{:.1f}">{}</text>').format(
-                LEFT + SIDE + 32, y, word
-            )
-        )
+        parts.append(label(LEFT + SIDE + 32, y, word, "tick"))
     return picture(
         LEFT + SIDE + 112, TOP + SIDE + 4,
         f"Heat map of voice similarity of {cells // 2} speakers, original and anonymized. A bright "

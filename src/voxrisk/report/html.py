@@ -215,7 +215,12 @@ def _planes(
     if by_eer:
         chart = charts.plane(by_eer, "wer", "rocch_eer", better="up")
         caption = "Equal error rate of each attacker against the word error rate."
-        found.append({"chart": chart, "caption": f"{caption} Best is high (private) and left (understandable)."})
+        found.append(
+            {
+                "chart": chart,
+                "caption": f"{caption} Best is high (private) and left (understandable).",
+            }
+        )
     for s in settings:
         if s["metric"] == "linkability":
             linked = points(lambda a, s=s: at(a, "linkability", s["L"], s["N"]))

@@ -18,10 +18,10 @@ from voxrisk.types import InputError
 
 
 def embedded(data: Any) -> Markup:
-    """JSON that no text inside it can end early: ``<``, ``>``, ``&`` and line separators escaped.
+    r"""JSON that no text inside it can end early: ``<``, ``>``, ``&`` and line separators escaped.
 
     >>> embedded({"speaker": "</script>"})
-    Markup('{"speaker":"\\\\u003c/script\\\\u003e"}')
+    Markup('{"speaker":"\\u003c/script\\u003e"}')
     """
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for sign in "<>&":

@@ -122,7 +122,15 @@ class Plot:
         )
 
     def point(
-        self, x: float, y: float, colour: str, shape: str, tip: str, *, size: float = 3.4, **facts: Any
+        self,
+        x: float,
+        y: float,
+        colour: str,
+        shape: str,
+        tip: str,
+        *,
+        size: float = 3.4,
+        **facts: Any,
     ) -> None:
         """A mark that can be read; ``facts`` become ``data-`` attributes; size 0 shows nothing."""
         px, py = self.at(x, y)
@@ -142,11 +150,7 @@ class Plot:
              dy: float = 0.0, css: str = "") -> None:  # fmt: skip
         """A word in the plot."""
         px, py = self.at(x, y)
-        self.parts.append(
-            Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}" class="{}">{}</text>').format(
-                px + dx, py + dy, anchor, css, words
-            )
-        )
+        self.parts.append(label(px + dx, py + dy, words, css, anchor))
 
     def series(self, name: str) -> None:
         """What follows belongs to one attacker or system, until :meth:`end`."""
@@ -169,28 +173,30 @@ class Plot:
             yield Markup('<path class="grid" d="M{:.1f} {:.1f}H{:.1f}"/>').format(
                 self.left, py, right
             )
-            yield Markup('<text class="tick" x="{:.1f}" y="{:.1f}" text-anchor="end">{}</text>').format(
-                self.left - 5, py + 3.5, words
-            )  # fmt: skip
+            yield label(self.left - 5, py + 3.5, words, "tick", "end")
         for value, words in self.x.ticks:
             px, _ = self.at(value, self.y.low)
             yield Markup('<path class="axis" d="M{:.1f} {:.1f}v4"/>').format(px, bottom)
-            yield Markup('<text class="tick" x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>').format(
-                px, bottom + 15, words
-            )  # fmt: skip
+            yield label(px, bottom + 15, words, "tick", "middle")
         yield Markup('<path class="axis" d="M{:.1f} {:.1f}H{:.1f}"/>').format(
             self.left, bottom, right
         )
         if self.x.title:
-            yield Markup('<text class="title" x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>').format(
-                (self.left + right) / 2, self.height - 5, self.x.title
-            )  # fmt: skip
+            across = (self.left + right) / 2
+            yield label(across, self.height - 5, self.x.title, "title", "middle")
         if self.y.title:
             middle = (self.top + bottom) / 2
             yield Markup(
                 '<text class="title" transform="translate(11 {:.1f}) rotate(-90)" '
                 'text-anchor="middle">{}</text>'
             ).format(middle, self.y.title)
+
+
+def label(x: float, y: float, words: str, css: str, anchor: str = "start") -> Markup:
+    """Words in a picture."""
+    return Markup('<text class="{}" x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>').format(
+        css, x, y, anchor, words
+    )
 
 
 def picture(
@@ -236,8 +242,15 @@ def key(colour: str, shape: str | None = None, *, dash: str = "") -> Markup:
     ).format(line, shape_mark)
 
 
-def bar(value: float, low: float | None = None, high: float | None = None, *, chance: float | None = None,
-        top: float = 1.0, colour: str = style.COLOURS[0]) -> Markup:  # fmt: skip
+def bar(
+    value: float,
+    low: float | None = None,
+    high: float | None = None,
+    *,
+    chance: float | None = None,
+    top: float = 1.0,
+    colour: str = style.COLOURS[0],
+) -> Markup:
     """A bar with its interval for a cell of a table; the number stands beside it."""
     width = 120.0
 
@@ -263,8 +276,9 @@ def bar(value: float, low: float | None = None, high: float | None = None, *, ch
             )
         )
     return Markup(
-        '<svg class="bar" viewBox="0 0 {:g} 16" width="{:g}" height="16" aria-hidden="true">{}</svg>'
-    ).format(width, width, Markup("").join(parts))
+        '<svg class="bar" viewBox="0 0 {0:g} 16" width="{0:g}" height="16" aria-hidden="true">'
+        "{1}</svg>"
+    ).format(width, Markup("").join(parts))
 
 
 def _path(points: Iterable[tuple[float, float]]) -> str:

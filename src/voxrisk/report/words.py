@@ -48,10 +48,10 @@ _FRACTIONS = ((1, 10), (1, 5), (1, 4), (3, 10), (1, 3), (2, 5), (1, 2), (3, 5), 
 
 
 def percent(value: float, *, sign: bool = False) -> str:
-    """A fraction as percent with one decimal.
+    r"""A fraction as percent with one decimal.
 
     >>> percent(0.4137), percent(-0.02, sign=True)
-    ('41.4\\xa0%', '−2.0\\xa0%')
+    ('41.4\xa0%', '−2.0\xa0%')
     """
     return f"{_number(100.0 * value, 1, sign=sign)}\u00a0%"
 
@@ -63,10 +63,10 @@ def _number(value: float, decimals: int, *, sign: bool = False) -> str:
 
 
 def figure(name: str, value: float) -> str:
-    """A value in the unit of its figure.
+    r"""A value in the unit of its figure.
 
     >>> figure("d_ece", 0.12345), figure("g_vd", -1.25), figure("log10_l", 2.2)
-    ('0.123\\xa0bit', '−1.2\\xa0dB', '2.20')
+    ('0.123\xa0bit', '−1.2\xa0dB', '2.20')
     """
     unit = UNITS.get(name, "")
     if unit == "rate":
@@ -96,10 +96,10 @@ def interval(plain: Mapping[str, Any] | None) -> str:
 
 
 def bounds(name: str, low: float, high: float) -> str:
-    """Both ends of an interval with one unit.
+    r"""Both ends of an interval with one unit.
 
     >>> bounds("wer", 0.05, 0.123), bounds("g_vd", -2.0, 1.0)
-    ('5.0 to 12.3\\xa0%', '−2.0 to +1.0\\xa0dB')
+    ('5.0 to 12.3\xa0%', '−2.0 to +1.0\xa0dB')
     """
     first, second = figure(name, low), figure(name, high)
     shared = ("\u00a0%", "\u00a0bit", "\u00a0dB", " of 5")
