@@ -78,7 +78,7 @@ def test_differences_are_paired_by_speaker_and_twins_do_not_differ(browser, path
     with opened(browser, path) as seen:
         rows = seen.page.locator("#difference-table tbody tr").all_text_contents()
         assert words.points(-expected.difference.value) in rows[0]
-        assert "strong links fewer people" in rows[0]
+        assert "linked less often under strong" in rows[0]
         assert "no difference shown" in rows[2]
         lead = seen.page.locator(".lead").text_content()
         assert lead.startswith("Lowest linkability: strong")

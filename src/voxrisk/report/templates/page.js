@@ -59,7 +59,7 @@
       var here = fromScreen(svg, e.clientX, e.clientY), best = null, least = 26 * 26;
       visible().forEach(function (p) {
         var d = (p.x - here.x) * (p.x - here.x) + (p.y - here.y) * (p.y - here.y);
-        if (d < least) { least = d; best = p; }
+        if (d <= least) { least = d; best = p; } // what is drawn later lies on top
       });
       choose(best);
     });
