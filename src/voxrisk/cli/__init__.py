@@ -8,6 +8,7 @@ from voxrisk.cli import corpus
 from voxrisk.cli import population as population_command
 from voxrisk.cli.align import align
 from voxrisk.cli.anonymize import anonymize
+from voxrisk.cli.compare import COMPARE_EXAMPLE, REPORT_EXAMPLE, compare, report
 from voxrisk.cli.demo import demo
 from voxrisk.cli.embed import embed
 from voxrisk.cli.measure import EXAMPLE, measure
@@ -51,6 +52,8 @@ app.command()(score)
 app.command(epilog=EXAMPLE)(measure)
 app.command(epilog=population_command.EXAMPLE)(population_command.population)
 app.command()(utility)
+app.command(epilog=REPORT_EXAMPLE)(report)
+app.command(epilog=COMPARE_EXAMPLE)(compare)
 app.add_typer(models_app, name="models")
 
 

@@ -1,0 +1,81 @@
+"""``voxrisk report`` and ``voxrisk compare``: pages from the results of finished runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from voxrisk.types import InputError
+
+COMPARE_EXAMPLE = """
+**Example**
+
+    voxrisk compare runs/mcadams runs/knnvc -o compare.html
+    voxrisk compare "weak=runs/a" "strong=runs/b" -o compare.html
+"""
+REPORT_EXAMPLE = """
+**Example**
+
+    voxrisk report runs/mcadams --pdf --force
+"""
+Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="Folder of a run, with its results.json.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Default: report.html in the run.")
+    ] = None,
+    pdf: Annotated[bool, typer.Option("--pdf", help="Also print it to PDF.")] = False,
+    force: Force = False,
+) -> None:
+    """Write the report of a finished run again, from its results.json."""
+    from voxrisk.files.results import read_results
+    from voxrisk.report.html import write_pdf, write_report
+
+    results = read_results(run)
+    path = output or (run if run.is_dir() else run.parent) / "report.html"
+    _free(path, force=force)
+    if pdf:
+        _free(path.with_suffix(".pdf"), force=force)
+    write_report(results, path)
+    print(f"Look at {path}")
+    if pdf:
+        write_pdf(path, path.with_suffix(".pdf"))
+        print(f"and {path.with_suffix('.pdf')}")
+
+
+def compare(
+    runs: Annotated[
+        list[str], typer.Argument(metavar="[NAME=]RUN...", help="Folders of finished runs.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")],
+    pdf: Annotated[bool, typer.Option("--pdf", help="Also print it to PDF.")] = False,
+    force: Force = False,
+) -> None:
+    """Compare several anonymizers: ranking, real differences, privacy against usefulness."""
+    from voxrisk.files.results import read_results
+    from voxrisk.report.compare import system_names, write_compare
+    from voxrisk.report.html import write_pdf
+
+    named = [_named(text) for text in runs]
+    results = [read_results(path) for _, path in named]
+    default = system_names(results)
+    names = [name or other for (name, _), other in zip(named, default, strict=True)]
+    if len(set(names)) < len(names):
+        raise InputError(f"two runs are called the same ({', '.join(names)}); give NAME=RUN")
+    _free(output, force=force)
+    write_compare(results, output, names=names)
+    print(f"Look at {output}")
+    if pdf:
+        write_pdf(output, output.with_suffix(".pdf"))
+
+
+def _named(text: str) -> tuple[str, Path]:
+    name, sign, path = text.partition("=")
+    return (name, Path(path)) if sign and not Path(text).exists() else ("", Path(text))
+
+
+def _free(path: Path, *, force: bool) -> None:
+    if path.exists() and not force:
+        raise InputError(f"{path} is already there; choose another name or add --force")

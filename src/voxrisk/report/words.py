@@ -1,0 +1,181 @@
+"""How the pages print figures: percent with one decimal, intervals, and chances as "1 in 3"."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from voxrisk.measure import DEFINITIONS
+from voxrisk.report import style
+
+# What a figure is called on the pages; the score metrics bring their own names.
+LABELS = {name: definition.label for name, definition in DEFINITIONS.items()} | {
+    "singling_out": "Singling Out",
+    "linkability": "Linkability",
+    "rocch_eer": "Equal error rate (EER)",
+    "wer": "Word error rate (WER)",
+    "pitch_correlation": "Pitch correlation",
+    "dnsmos": "Sound quality (DNSMOS)",
+    "duration_change": "Change of duration",
+    "real_time_factor": "Time to anonymize (real-time factor)",
+    "g_vd": "Voice distinctiveness G_VD",
+}
+UNITS = {name: definition.unit for name, definition in DEFINITIONS.items()} | {
+    "singling_out": "rate",
+    "linkability": "rate",
+    "wer": "rate",
+    "duration_change": "signed rate",
+    "pitch_correlation": "",
+    "dnsmos": "of 5",
+}
+LEVELS = {
+    "at chance": "Not shown to beat guessing",
+    "above chance": "Better than guessing",
+    "as original": "No protection shown",
+    "not assessed": "Not assessed",
+}
+# One colour and one mark for each attacker, the same in every figure of every report.
+_USUAL = {
+    "original": (style.INK, "circle"),
+    "informed": (style.COLOURS[1], "square"),
+    "semi-informed": (style.COLOURS[0], "triangle"),
+    "ignorant": (style.COLOURS[2], "diamond"),
+    "lazy-informed": (style.COLOURS[3], "cross"),
+    "informed + adversarial": (style.COLOURS[6], "down"),
+}
+_MARKS = ("circle", "square", "triangle", "diamond", "cross", "down")
+_FRACTIONS = ((1, 10), (1, 5), (1, 4), (3, 10), (1, 3), (2, 5), (1, 2), (3, 5), (2, 3), (7, 10),
+              (3, 4), (4, 5), (9, 10), (19, 20))  # fmt: skip
+
+
+def percent(value: float, *, sign: bool = False) -> str:
+    r"""A fraction as percent with one decimal.
+
+    >>> percent(0.4137), percent(-0.02, sign=True)
+    ('41.4\xa0%', '−2.0\xa0%')
+    """
+    return f"{_number(100.0 * value, 1, sign=sign)}\u00a0%"
+
+
+def _number(value: float, decimals: int, *, sign: bool = False) -> str:
+    """A number with a real minus and no "−0.0"."""
+    rounded = round(value, decimals) + 0.0
+    return f"{rounded:{'+' if sign and rounded else ''}.{decimals}f}".replace("-", "−")
+
+
+def figure(name: str, value: float) -> str:
+    r"""A value in the unit of its figure.
+
+    >>> figure("d_ece", 0.12345), figure("g_vd", -1.25), figure("log10_l", 2.2)
+    ('0.123\xa0bit', '−1.2\xa0dB', '2.20')
+    """
+    unit = UNITS.get(name, "")
+    if unit == "rate":
+        return percent(value)
+    if unit == "signed rate":
+        return percent(value, sign=True)
+    if unit == "bit":
+        return f"{_number(value, 3)}\u00a0bit"
+    if unit == "dB":
+        return f"{_number(value, 1, sign=True)}\u00a0dB"
+    if unit == "of 5":
+        return f"{_number(value, 2)} of 5"
+    return _number(value, 2 if name != "d_sys" else 3)
+
+
+def estimate(plain: Mapping[str, Any] | None) -> str:
+    """The value of an estimate in its unit."""
+    return figure(plain["name"], plain["value"]) if plain else "–"
+
+
+def interval(plain: Mapping[str, Any] | None) -> str:
+    """The interval of an estimate, or that there is none."""
+    if not plain or not plain["interval"]:
+        return "no interval"
+    span = plain["interval"]
+    return bounds(plain["name"], span["low"], span["high"])
+
+
+def bounds(name: str, low: float, high: float) -> str:
+    r"""Both ends of an interval with one unit.
+
+    >>> bounds("wer", 0.05, 0.123), bounds("g_vd", -2.0, 1.0)
+    ('5.0 to 12.3\xa0%', '−2.0 to +1.0\xa0dB')
+    """
+    first, second = figure(name, low), figure(name, high)
+    shared = ("\u00a0%", "\u00a0bit", "\u00a0dB", " of 5")
+    unit = next((u for u in shared if first.endswith(u) and second.endswith(u)), "")
+    return f"{first.removesuffix(unit)} to {second}"
+
+
+def one_in(rate: float) -> str:
+    """A probability in the words of a game of chance.
+
+    >>> [one_in(p) for p in (0.0, 0.05, 0.34, 0.66, 0.98, 1.0)]
+    ['never', 'about 1 in 20', 'about 1 in 3', 'about 2 in 3', 'nearly always', 'always']
+    """
+    if rate in (0.0, 1.0):
+        return "always" if rate else "never"
+    if rate > 0.97:
+        return "nearly always"
+    if rate < 0.095:
+        return f"about 1 in {round(1.0 / rate):,}"
+    top, bottom = min(_FRACTIONS, key=lambda f: abs(f[0] / f[1] - rate))
+    return f"about {top} in {bottom}"
+
+
+def both_names(attacker: Mapping[str, Any]) -> str:
+    """Our name of an attacker beside VoicePrivacy's, because the two clash."""
+    name, other = str(attacker["name"]), attacker["voiceprivacy"]
+    if attacker["reference"]:
+        return f"{name} (speech not anonymized)"
+    return f"{name} (VoicePrivacy: {other or 'no equivalent'})"
+
+
+def look(name: str, index: int) -> tuple[str, str]:
+    """Colour and mark of an attacker; ``index`` decides for names that have none of their own."""
+    return _USUAL.get(name) or (style.colour(index + 4), _MARKS[index % len(_MARKS)])
+
+
+def count(number: float) -> str:
+    """A whole number with thin separators, or up to two decimals."""
+    whole = math.isclose(number, round(number))
+    return f"{round(number):,}" if whole else f"{number:,.2f}"
+
+
+def sentence(text: str) -> str:
+    """Text that ends with a full stop.
+
+    >>> sentence("no transcripts"), sentence("It ends.")
+    ('no transcripts.', 'It ends.')
+    """
+    return text if not text or text[-1] in ".!?" else f"{text}."
+
+
+def prior_odds(log_odds: float) -> str:
+    """Odds that a person can say.
+
+    >>> prior_odds(0.0), prior_odds(-4.6), prior_odds(2.3)
+    ('even odds', '99 to 1 against', '10 to 1 on')
+    """
+    if abs(log_odds) < 0.05:
+        return "even odds"
+    odds = round(math.exp(abs(log_odds)), 1 if abs(log_odds) < 1.5 else None)
+    return f"{odds:,} to 1 {'on' if log_odds > 0 else 'against'}"
+
+
+def points(difference: float) -> str:
+    """A difference of rates in percentage points.
+
+    >>> points(0.123), points(-0.5)
+    ('+12.3', '−50.0')
+    """
+    return _number(100.0 * difference, 1, sign=True)
+
+
+def p_text(p: float) -> str:
+    """A p-value as it is printed.
+
+    >>> p_text(0.00002), p_text(0.0312)
+    ('< 0.001', '0.031')
+    """
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
