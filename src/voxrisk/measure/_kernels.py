@@ -283,12 +283,12 @@ def vertex_eer(target: Array, equal: Array, gap: Array) -> float:
         distance = abs(miss / n_target - alarm / n_nontarget)
         if corner and distance <= best:
             best, at = distance, alarm / n_nontarget
+        elif corner and distance > best and miss * n_nontarget > alarm * n_target:
+            return at  # past the diagonal it only grows
         miss += up
         alarm -= down
         last_up, last_down = up, down
-    if best >= 1.0:
-        return 0.0
-    return at
+    return at if best < 1.0 else 0.0
 
 
 @compiled

@@ -1,7 +1,7 @@
 """Linkability of two score distributions, D_sys, and its local form D(s).
 
 References: Gomez-Barrero et al., "General framework to evaluate unlinkability in biometric template
-protection systems", IEEE TIFS 2018; used by VoicePrivacy 2020 and 2022 and by paper 4.
+protection systems", IEEE TIFS 2018; used by VoicePrivacy 2020 and 2022.
 
 Not to be confused with Linkability by population size (``voxrisk.measure.population``).
 """

@@ -1,7 +1,8 @@
 """Where the right answer stands when an attacker sorts all candidates by score.
 
-Reference: paper 4 (word-level slicing), Section 5.1. Rank 1 is the best score; candidates that tie
-share the mean of their ranks, so an attacker who scores all alike is no better than chance.
+Reference: Maouche et al., "Enhancing Speech Privacy with Slicing", Interspeech 2022, Section 5.1.
+Rank 1 is the best score; candidates that tie share the mean of their ranks, so an attacker who
+scores all alike is no better than chance.
 """
 
 from dataclasses import dataclass

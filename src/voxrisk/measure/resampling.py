@@ -94,13 +94,21 @@ def exact_interval(events: int, n: int, *, confidence: float = 0.95) -> Interval
     return Interval(low, high, confidence, f"exact, {events} of {n} speakers")
 
 
+LANES = 8  # resamples that are weighed in one pass over the trials
+
+
 class SortedTrials(NamedTuple):
-    """Trials in the order of their scores, and the places where sums of their weights are read."""
+    """Trials in the order of their scores, and the places where sums of their weights are read.
+
+    ``places`` say how many trials lie below a cut; the other cuts are indices into ``places``.
+    """
 
     speaker: Array  # (n_target,) speaker of each target trial, by ascending score
+    target_places: Array
     run_cuts: Array  # (k + 1,) where each run of targets begins
     target_bins: Array  # (bins + 1,) where each bin of the linkability histogram begins
     pair: Array  # (n_nontarget,) pair of speakers of each nontarget trial, by ascending score
+    nontarget_places: Array
     gap_cuts: Array  # (k + 1,) where the nontargets equal to each run begin; the last: the end
     equal_cuts: Array  # (k,) where they end
     nontarget_bins: Array  # (bins + 1,)
@@ -120,23 +128,31 @@ def sort_trials(scored: Trials) -> SortedTrials:
     t_order, n_order = np.argsort(target), np.argsort(nontarget)
     target, nontarget = target[t_order], nontarget[n_order]
     _, count, equal, gap = _kernels.interleave(target, nontarget)
-    gap_cuts = np.cumsum(gap) + np.concatenate(([0.0], np.cumsum(equal)))
+    runs = np.concatenate(([0.0], np.cumsum(count)))
+    gaps = np.cumsum(gap) + np.concatenate(([0.0], np.cumsum(equal)))
+    t_places, (run_cuts, t_bins) = _places(runs, _bin_cuts(target, edges))
+    cuts = (gaps, gaps[:-1] + equal, _bin_cuts(nontarget, edges))
+    n_places, (gap_cuts, equal_cuts, n_bins) = _places(*cuts)
     return SortedTrials(
         speaker[t_order],
-        _places(np.concatenate(([0.0], np.cumsum(count)))),
-        _bin_cuts(target, edges),
+        t_places,
+        run_cuts,
+        t_bins,
         pair[n_order],
-        _places(gap_cuts),
-        _places(gap_cuts[:-1] + equal),
-        _bin_cuts(nontarget, edges),
+        n_places,
+        gap_cuts,
+        equal_cuts,
+        n_bins,
         pairs,
         speaker_cost,
         pair_cost,
     )
 
 
-def _places(counts: Floats) -> Array:
-    return counts.astype(np.int64)
+def _places(*cuts: NDArray[Any]) -> tuple[Array, list[Array]]:
+    """All cuts in one ascending line without repeats, and each cut as an index into it."""
+    places = np.unique(np.concatenate(cuts).astype(np.int64))
+    return places, [np.searchsorted(places, c) for c in cuts]
 
 
 def _bin_cuts(ordered: Floats, edges: Floats) -> Array:
@@ -160,46 +176,82 @@ def _pairs(scored: Trials) -> tuple[Array, Array]:
 
 
 @compiled
-def running_sum(weight: Array, member: Array, out: Array) -> float:
-    """``out[i]``: weight of the first i trials. Any stretch of trials is then one subtraction."""
-    total = np.int64(0)
-    out[0] = 0.0
-    for i in range(member.size):
-        total += weight[member[i]]
-        out[i + 1] = total
-    return float(total)
+def running_sums(weight: Array, member: Array, places: Array) -> Array:
+    """``(places, LANES)``: weight of the trials below each place, in LANES resamples at once."""
+    out = np.empty((places.size, LANES))
+    total = np.zeros(LANES, np.int64)
+    i = 0
+    for p in range(places.size):
+        while i < places[p]:
+            m = member[i]
+            for lane in range(LANES):
+                total[lane] += weight[m, lane]
+            i += 1
+        for lane in range(LANES):
+            out[p, lane] = total[lane]
+    return out
+
+
+@compiled
+def lanes(weights: Array, start: int, pairs: Array) -> tuple[Array, Array]:
+    """Weights of speakers and of pairs in LANES resamples; lanes past the last row are empty."""
+    speaker = np.zeros((weights.shape[1], LANES), np.int64)
+    for lane in range(min(LANES, weights.shape[0] - start)):
+        speaker[:, lane] = weights[start + lane]
+    pair = np.empty((pairs.shape[0], LANES), np.int64)
+    for p in range(pairs.shape[0]):
+        for lane in range(LANES):
+            pair[p, lane] = speaker[pairs[p, 0], lane] * speaker[pairs[p, 1], lane]
+    return speaker, pair
+
+
+@compiled
+def curve_counts(
+    t_sums: Array, n_sums: Array, order: SortedTrials
+) -> tuple[Array, Array, Array, Array]:
+    """``target, equal, gap`` of one resample from its running sums, and which run each one was.
+
+    A run that nobody of this resample is in dissolves into the gap around it.
+    """
+    run_cuts, gap_cuts, equal_cuts = order.run_cuts, order.gap_cuts, order.equal_cuts
+    k = equal_cuts.size
+    target, equal, gap = np.empty(k), np.empty(k), np.empty(k + 1)
+    which = np.empty(k, np.int64)
+    g, gap[0] = 0, n_sums[gap_cuts[0]]
+    for r in range(k):
+        count = t_sums[run_cuts[r + 1]] - t_sums[run_cuts[r]]
+        if count == 0.0:
+            gap[g] += n_sums[gap_cuts[r + 1]] - n_sums[gap_cuts[r]]
+            continue
+        target[g], which[g] = count, r
+        equal[g] = n_sums[equal_cuts[r]] - n_sums[gap_cuts[r]]
+        g += 1
+        gap[g] = n_sums[gap_cuts[r + 1]] - n_sums[equal_cuts[r]]
+    return target[:g], equal[:g], gap[: g + 1], which[:g]
 
 
 @compiled
 def _resample(weights: Array, order: SortedTrials) -> Array:
     """All of METRICS, in their order, for each row of ``weights``; NaN where a class is empty."""
-    pairs, pair_cost, speaker_cost = order.pairs, order.pair_cost, order.speaker_cost
-    t_sum = np.empty(order.speaker.size + 1)
-    n_sum = np.empty(order.pair.size + 1)
-    pair_weight = np.empty(pairs.shape[0], np.int32)
     out = np.full((weights.shape[0], 11), np.nan)
-    for row in range(weights.shape[0]):
-        w = weights[row]
-        t_cost = n_cost = 0.0
-        for s in range(w.size):
-            t_cost += w[s] * speaker_cost[s]
-        for p in range(pair_weight.size):
-            pair_weight[p] = w[pairs[p, 0]] * w[pairs[p, 1]]
-            n_cost += pair_weight[p] * pair_cost[p]
-        n_target = running_sum(w, order.speaker, t_sum)
-        n_nontarget = running_sum(pair_weight, order.pair, n_sum)
-        if n_target == 0.0 or n_nontarget == 0.0:
-            continue
-        target = np.diff(t_sum[order.run_cuts])
-        upto = n_sum[order.gap_cuts]
-        after = n_sum[order.equal_cuts]
-        gap = upto.copy()
-        gap[1:] -= after
-        _curve_metrics(target, after - upto[:-1], gap, out[row])
-        y1 = np.diff(t_sum[order.target_bins]) / n_target
-        y2 = np.diff(n_sum[order.nontarget_bins]) / n_nontarget
-        out[row, 9] = _d_sys(y1, y2)
-        out[row, 10] = (t_cost / n_target + n_cost / n_nontarget) / (2.0 * LN2)
+    for start in range(0, weights.shape[0], LANES):
+        speaker_weight, pair_weight = lanes(weights, start, order.pairs)
+        t_lanes = running_sums(speaker_weight, order.speaker, order.target_places)
+        n_lanes = running_sums(pair_weight, order.pair, order.nontarget_places)
+        for lane in range(min(LANES, weights.shape[0] - start)):
+            t_sums, n_sums = t_lanes[:, lane].copy(), n_lanes[:, lane].copy()
+            n_target, n_nontarget = t_sums[-1], n_sums[-1]
+            if n_target == 0.0 or n_nontarget == 0.0:
+                continue
+            row = out[start + lane]
+            target, equal, gap, _ = curve_counts(t_sums, n_sums, order)
+            _curve_metrics(target, equal, gap, row)
+            y1 = np.diff(t_sums[order.target_bins]) / n_target
+            y2 = np.diff(n_sums[order.nontarget_bins]) / n_nontarget
+            row[9] = _d_sys(y1, y2)
+            cost = (speaker_weight[:, lane] * order.speaker_cost).sum() / n_target
+            cost += (pair_weight[:, lane] * order.pair_cost).sum() / n_nontarget
+            row[10] = cost / (2.0 * LN2)
     return out
 
 

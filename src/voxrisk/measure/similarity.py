@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from voxrisk.measure import _kernels
 from voxrisk.measure._compiled import compiled
 from voxrisk.measure.calibration import pav
-from voxrisk.measure.resampling import Array, SortedTrials, running_sum, sort_trials
+from voxrisk.measure.resampling import (
+    LANES,
+    Array,
+    SortedTrials,
+    curve_counts,
+    lanes,
+    running_sums,
+    sort_trials,
+)
 from voxrisk.measure.roc import Floats
 from voxrisk.measure.trials import Trials
 from voxrisk.types import InputError
@@ -164,27 +172,25 @@ def resampled_dominance(scored: Trials, weights: NDArray[np.int32]) -> Floats:
 
 @compiled
 def _dominance(weights: Array, order: SortedTrials) -> Array:
-    n_speakers, n_pairs = weights.shape[1], order.pairs.shape[0]
-    t_sum = np.empty(order.speaker.size + 1)
-    n_sum = np.empty(order.pair.size + 1)
-    pair_weight = np.empty(n_pairs, np.int32)
     out = np.full(weights.shape[0], np.nan)
-    for row in range(weights.shape[0]):
-        w = weights[row]
-        for p in range(n_pairs):
-            pair_weight[p] = w[order.pairs[p, 0]] * w[order.pairs[p, 1]]
-        n_target = running_sum(w, order.speaker, t_sum)
-        if n_target == 0.0 or running_sum(pair_weight, order.pair, n_sum) == 0.0:
-            continue
-        target = np.diff(t_sum[order.run_cuts])
-        upto, after = n_sum[order.gap_cuts], n_sum[order.equal_cuts]
-        gap = upto.copy()
-        gap[1:] -= after
-        bt, bn, first = _kernels.pav(target, after - upto[:-1], gap)
-        llr = _kernels.laplace_llr(bt, bn)
-        own = _mean_llr(order.speaker, _block_cuts(order.run_cuts, first), llr, n_speakers)
-        other = _mean_llr(order.pair, _block_cuts(order.gap_cuts, first), llr, n_pairs)
-        out[row] = abs(_weighted_similarity(own, w) - _weighted_similarity(other, pair_weight))
+    runs = order.target_places[order.run_cuts]
+    gaps = order.nontarget_places[order.gap_cuts]
+    for start in range(0, weights.shape[0], LANES):
+        speaker_weight, pair_weight = lanes(weights, start, order.pairs)
+        t_lanes = running_sums(speaker_weight, order.speaker, order.target_places)
+        n_lanes = running_sums(pair_weight, order.pair, order.nontarget_places)
+        for lane in range(min(LANES, weights.shape[0] - start)):
+            t_sums, n_sums = t_lanes[:, lane].copy(), n_lanes[:, lane].copy()
+            if t_sums[-1] == 0.0 or n_sums[-1] == 0.0:
+                continue
+            target, equal, gap, which = curve_counts(t_sums, n_sums, order)
+            bt, bn, first = _kernels.pav(target, equal, gap)
+            llr = _kernels.laplace_llr(bt, bn)
+            first = which[np.maximum(first, 0)]  # the first block begins below every run anyway
+            own = _mean_llr(order.speaker, _block_cuts(runs, first), llr, weights.shape[1])
+            other = _mean_llr(order.pair, _block_cuts(gaps, first), llr, order.pairs.shape[0])
+            same = _weighted_similarity(own, speaker_weight[:, lane])
+            out[start + lane] = abs(same - _weighted_similarity(other, pair_weight[:, lane]))
     return out
 
 

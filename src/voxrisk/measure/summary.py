@@ -58,7 +58,7 @@ class Definition:
 _BOSARIS = "Brümmer & de Villiers, BOSARIS 2011"
 _ZEBRA = "Nautsch et al., Interspeech 2020"
 _NOE = "Noé et al., Interspeech 2020"
-_SLICES = "paper on word-level slicing, Section 5.1"
+_SLICES = "Maouche et al., Interspeech 2022, Section 5.1"
 DEFINITIONS = {
     "rocch_eer": Definition("EER, convex hull", 0.5, "rate", "higher", _BOSARIS, True),
     "interpolated_eer": Definition(

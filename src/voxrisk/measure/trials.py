@@ -77,13 +77,24 @@ def trials(
     """
     values = np.asarray(score, np.float64)
     first, second = np.asarray(enroll_speaker), np.asarray(trial_speaker)
-    segments = np.arange(values.size) if segment is None else np.asarray(segment)
+    segments = np.arange(values.size, dtype=np.int32) if segment is None else np.asarray(segment)
     for name, ids in (("enroll_speaker", first), ("trial_speaker", second), ("segment", segments)):
         if ids.shape != values.shape:
             raise InputError(
                 f"{name} has shape {ids.shape} beside {values.shape} scores: one id for each score"
             )
-    names, codes = np.unique(np.concatenate((first, second)), return_inverse=True)
-    enroll, trial = np.split(codes.astype(np.int32), 2)
-    query = np.unique(segments, return_inverse=True)[1].astype(np.int32)
+    names, codes = _numbered(np.concatenate((first, second)))
+    enroll, trial = np.split(codes, 2)
+    query = segments if segment is None else _numbered(segments)[1]
     return Trials(values, enroll == trial, enroll, trial, query, tuple(map(str, names)))
+
+
+def _numbered(ids: NDArray[Any]) -> tuple[NDArray[Any], Codes]:
+    """Distinct ids, ascending, and the number of each; small whole numbers need no sorting."""
+    if ids.dtype.kind in "iu" and ids.size and ids.min() >= 0 and ids.max() < ids.size:
+        names = np.flatnonzero(np.bincount(ids))
+        number = np.zeros(int(names[-1]) + 1, np.int32)
+        number[names] = np.arange(names.size)
+        return names, number[ids]
+    names, codes = np.unique(ids, return_inverse=True)
+    return names, codes.astype(np.int32)
