@@ -6,6 +6,7 @@ import typer
 
 from voxrisk.cli import corpus
 from voxrisk.cli import population as population_command
+from voxrisk.cli.anonymize import anonymize
 from voxrisk.cli.demo import demo
 from voxrisk.cli.embed import embed
 from voxrisk.cli.measure import EXAMPLE, measure
@@ -35,13 +36,14 @@ def _root(
         raise typer.Exit
 
 
+app.command()(demo)
 app.add_typer(corpus.app, name="corpus")
 app.add_typer(models_app, name="models")
+app.command()(anonymize)
 app.command()(embed)
 app.command()(score)
 app.command()(train)
 app.command(epilog=EXAMPLE)(measure)
-app.command()(demo)
 app.command(epilog=population_command.EXAMPLE)(population_command.population)
 
 

@@ -1,0 +1,1 @@
+"""Protected speech: anonymizers, target selection, and what cuts speech into pieces."""

@@ -1,0 +1,137 @@
+"""The anonymizers by name. Each is a plain function; this is the one shape they share."""
+
+import importlib
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxrisk.types import InputError
+
+Samples = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Anonymizer:
+    """How one anonymizer is used, whatever it does inside. Speech is mono float32 at 16 kHz.
+
+    Attributes:
+        name: As in the manifest.
+        convert: ``convert(samples, voices, generator, **drawn)`` gives the protected samples.
+        learn: ``learn(speaker, utterances)`` gives the voice of a target speaker, computed once and
+            used for many utterances; None if the anonymizer has no target speaker.
+        draw: Parameters drawn for each unit (utterance, speaker or session), kept in the manifest.
+        parameters: Everything that was chosen, for the manifest.
+        keeps_duration: Whether the output must be as long as the input.
+        target_seconds: How much speech of a target speaker is used.
+        pool: How a pseudo-speaker is put together from several target speakers, if it is.
+    """
+
+    name: str
+    convert: Callable[..., Samples]
+    learn: Callable[[str, Sequence[Samples]], Any] | None = None
+    draw: Callable[[np.random.Generator], Mapping[str, float]] = lambda generator: {}
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    keeps_duration: bool = True
+    target_seconds: float = 120.0
+    pool: Mapping[str, Any] | None = None
+
+
+def _mcadams(*, alpha: float | None = None, low: float = 0.5, high: float = 0.9) -> Anonymizer:
+    from voxrisk.protect.mcadams import mcadams
+
+    if alpha is not None:
+        low = high = float(alpha)
+    if not 0 < low <= high:
+        raise InputError(f"mcadams: low is {low} and high is {high}; give 0 < low <= high")
+
+    return Anonymizer(
+        "mcadams",
+        lambda samples, voices, generator, alpha: mcadams(samples, alpha=alpha),
+        draw=lambda generator: {"alpha": round(float(generator.uniform(low, high)), 6)},
+        parameters={"low": low, "high": high},
+    )
+
+
+def _world(*, strength: float = 1.0, target_seconds: float = 60.0) -> Anonymizer:
+    from voxrisk.protect.world import target_statistics, world
+
+    return Anonymizer(
+        "world",
+        lambda samples, voices, generator: world(samples, voices[0], strength=strength),
+        learn=lambda speaker, utterances: target_statistics(utterances),
+        parameters={"strength": strength, "target_seconds": target_seconds},
+        target_seconds=target_seconds,
+    )
+
+
+ANONYMIZERS: dict[str, Callable[..., Anonymizer]] = {
+    "mcadams": _mcadams,
+    "world": _world,
+}
+
+
+def anonymizer(name: str, options: Mapping[str, Any] | None = None) -> Anonymizer:
+    """Make an anonymizer by name, or from a Python function given as ``package.module:function``.
+
+    The function is called as ``function(samples, rate=16000, target=…, seed=…)``, where ``target``
+    is a list of the target speaker's utterances, and returns samples.
+
+    Raises:
+        InputError: If the name or an option is unknown.
+    """
+    if ":" in name:
+        return _from_function(name, dict(options or {}))
+    if name not in ANONYMIZERS:
+        raise InputError(
+            f"no anonymizer {name!r}; choose {', '.join(ANONYMIZERS)}, "
+            "or give package.module:function"
+        )
+    build = ANONYMIZERS[name]
+    known = inspect.signature(build).parameters
+    if unknown := [key for key in options or {} if key not in known]:
+        raise InputError(f"{name} has no option {unknown[0]!r}; it has {', '.join(known)}")
+    return build(**(options or {}))
+
+
+def _from_function(name: str, options: dict[str, Any]) -> Anonymizer:
+    module, _, attribute = name.partition(":")
+    try:
+        function = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"cannot import the anonymizer {name}: {error}") from error
+
+    def convert(samples: Samples, voices: Sequence[Any], generator: Any) -> Samples:
+        seed = int(generator.integers(2**31))
+        target = list(voices[0]) if voices else []
+        return np.asarray(function(samples, rate=16_000, target=target, seed=seed, **options))
+
+    return Anonymizer(
+        name,
+        convert,
+        learn=lambda speaker, utterances: list(utterances),
+        parameters=options,
+        keeps_duration=False,
+    )
+
+
+def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
+    """Read ``key=value`` pairs; values are JSON where they can be, else text.
+
+    >>> parse_options(["alpha=0.8", "part=light"])
+    {'alpha': 0.8, 'part': 'light'}
+    """
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise InputError(f"--set {pair!r}: write key=value")
+        try:
+            options[key.replace("-", "_")] = json.loads(value)
+        except ValueError:
+            options[key.replace("-", "_")] = value
+    return options

@@ -1,0 +1,349 @@
+"""Anonymize a whole corpus: in parallel, the same whatever the number of workers, and resumable.
+
+What is finished is known from a journal next to the audio; each worker writes its own. A killed run
+leaves whole files and whole journal lines (a torn last line is dropped), so the same command goes
+on where it stopped and ends with the same bytes as an undisturbed run.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+
+from voxrisk import __version__
+from voxrisk.corpus import Utterance, read_audio, read_corpus, write_audio, write_corpus
+from voxrisk.files.atomic import output_folder, write_text
+from voxrisk.protect.anonymizers import Anonymizer, Samples, anonymizer
+from voxrisk.protect.targets import Vectors, select_targets, speakers_of, unit_generator, unit_of
+from voxrisk.shards import cores, run
+from voxrisk.types import InputError
+
+RATE = 16_000
+PEAK = 0.99
+MOST_TOGETHER = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One utterance to convert, with all that its result depends on."""
+
+    row: Utterance
+    unit: str
+    targets: tuple[tuple[str, tuple[Utterance, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What all jobs of a run share."""
+
+    name: str
+    options: str
+    seed: int
+    out: Path
+
+
+def anonymize(
+    corpus: Sequence[Utterance],
+    out: Path | str,
+    name: str,
+    *,
+    options: Mapping[str, Any] | None = None,
+    targets: Sequence[Utterance] | None = None,
+    select: str = "random",
+    per: str = "utterance",
+    fixed: str | None = None,
+    vectors: Vectors | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+    force: bool = False,
+) -> list[Utterance]:
+    """Anonymize ``corpus`` into the folder ``out`` and return its rows.
+
+    Args:
+        corpus: The utterances to protect.
+        out: Folder for FLAC files (16 kHz) and ``manifest.csv``. A folder that holds an unfinished
+            run with the same settings is gone on with.
+        name: Anonymizer, or ``package.module:function``.
+        options: Options of the anonymizer.
+        targets: Speech of the target speakers; without it, the other speakers of ``corpus``.
+        select: Target selection, see :func:`voxrisk.protect.targets.select_targets`.
+        per: Whether targets and random parameters are drawn per utterance, speaker or session.
+        fixed: Target speaker of ``select="fixed"``.
+        vectors: A vector for each speaker, for selections by distance; by default light ones are
+            computed from the speech itself.
+        seed: Seed of every random choice.
+        workers: Processes; the result does not depend on it.
+        force: Overwrite a folder that holds something else.
+
+    Raises:
+        InputError: If utterances fail; the message names them, and the others are kept.
+    """
+    out = Path(out)
+    if not corpus:
+        raise InputError("the corpus holds no utterances")
+    if doubled := _doubled([row.utterance for row in corpus]):
+        raise InputError(f"utterance {doubled} is in the corpus twice; ids must be unique")
+    tool = anonymizer(name, options)
+    chosen, pool = _choose(corpus, targets, tool, select, per, fixed, vectors, seed, workers)
+    jobs = [
+        Job(row, unit_of(row, per), _target_speech(names, pool, tool.target_seconds))
+        for row, names in zip(corpus, chosen, strict=True)
+    ]
+    settings = {
+        "version": __version__,
+        "anonymizer": tool.name,
+        "parameters": dict(tool.parameters),
+        "select": select if tool.learn else None,
+        "per": per,
+        "seed": seed,
+        "utterances": len(corpus),
+        "jobs": _digest(jobs),
+    }
+    if not _open_run(out, settings, force=force):
+        return read_corpus(out)
+    done = _read_journals(out)
+    plan = Plan(name, json.dumps(options or {}, sort_keys=True), seed, out)
+    left = [job for job in jobs if job.row.utterance not in done]
+    failed: list[str] = []
+    for errors in run(
+        functools.partial(_convert_group, plan),
+        _groups(left, workers or cores()),
+        workers=workers,
+        label=tool.name,
+    ):
+        failed.extend(errors)
+    if failed:
+        more = f" and {len(failed) - 10} more" if len(failed) > 10 else ""
+        raise InputError(
+            f"{len(failed)} of {len(jobs)} utterances failed: {'; '.join(failed[:10])}{more}. "
+            "The others are kept: mend the cause and run the same command again"
+        )
+    return _close_run(out, jobs, settings)
+
+
+def finish(samples: Samples, *, length: int | None) -> tuple[Samples, float]:
+    """Check the output of an anonymizer and keep it below full scale.
+
+    Returns the samples and the factor they were scaled by, 1 unless the peak was too high.
+
+    Raises:
+        InputError: If it is empty, not finite, or not as long as it must be.
+    """
+    samples = np.asarray(samples, dtype=np.float32)
+    if samples.ndim != 1 or not samples.size:
+        raise InputError(f"the anonymizer gave samples of shape {samples.shape}, not (n,)")
+    if not np.isfinite(samples).all():
+        raise InputError("the anonymizer gave samples that are not finite")
+    if length is not None and len(samples) != length:
+        raise InputError(f"the anonymizer gave {len(samples)} samples instead of {length}")
+    peak = float(np.abs(samples).max())
+    scale = 1.0 if peak <= PEAK else PEAK / peak
+    return (samples * np.float32(scale) if scale < 1 else samples), scale
+
+
+def _choose(
+    corpus: Sequence[Utterance],
+    targets: Sequence[Utterance] | None,
+    tool: Anonymizer,
+    select: str,
+    per: str,
+    fixed: str | None,
+    vectors: Vectors | None,
+    seed: int,
+    workers: int | None,
+) -> tuple[list[tuple[str, ...]], dict[str, list[Utterance]]]:
+    """The target speakers of every row, and the speech of all target speakers."""
+    if tool.learn is None:
+        return [() for _ in corpus], {}
+    pool = speakers_of(corpus if targets is None else targets)
+
+    def known() -> Vectors:
+        if vectors is not None:
+            return vectors
+        from voxrisk.protect.vectors import light_vectors
+
+        return light_vectors({**speakers_of(corpus), **pool}, workers=workers)
+
+    chosen = select_targets(
+        corpus, pool, select=select, per=per, seed=seed, fixed=fixed, vectors=known
+    )
+    return chosen, pool
+
+
+def _target_speech(
+    names: Sequence[str], pool: Mapping[str, Sequence[Utterance]], seconds: float
+) -> tuple[tuple[str, tuple[Utterance, ...]], ...]:
+    """The first utterances of each target speaker, about ``seconds`` of speech."""
+    speech = []
+    for name in names:
+        rows, total = [], 0.0
+        for row in pool[name]:
+            if total >= seconds:
+                break
+            rows.append(row)
+            total += row.duration or 5.0
+        speech.append((name, tuple(rows)))
+    return tuple(speech)
+
+
+def _groups(jobs: Sequence[Job], workers: int) -> list[list[Job]]:
+    """Jobs with the same target together, so that a worker learns its voice once."""
+    most = max(1, min(MOST_TOGETHER, -(-len(jobs) // (4 * workers))))
+    groups: dict[tuple[str, ...], list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(tuple(name for name, _ in job.targets), []).append(job)
+    return [g[i : i + most] for g in groups.values() for i in range(0, len(g), most)]
+
+
+@functools.lru_cache(maxsize=2)
+def _tool(name: str, options: str) -> Anonymizer:
+    return anonymizer(name, json.loads(options))
+
+
+@functools.lru_cache(maxsize=64)
+def _voice(name: str, options: str, speaker: str, paths: tuple[tuple[Any, ...], ...]) -> Any:
+    learn = _tool(name, options).learn
+    assert learn is not None
+    rows = [Utterance(speaker, path, speaker, start=start, end=end) for path, start, end in paths]
+    return learn(speaker, [read_audio(row, rate=RATE) for row in rows])
+
+
+def _convert_group(plan: Plan, jobs: Sequence[Job]) -> list[str]:
+    """Convert utterances one after another; returns what failed, the rest is in the journal."""
+    failed = []
+    journal = plan.out / ".journal" / f"{os.getpid()}.jsonl"
+    for job in jobs:
+        try:
+            line = _convert(plan, job)
+        except (InputError, ValueError) as error:
+            failed.append(f"{job.row.utterance}: {error}")
+            continue
+        with journal.open("ab", buffering=0) as stream:
+            stream.write(json.dumps(line).encode() + b"\n")
+    return failed
+
+
+def _convert(plan: Plan, job: Job) -> dict[str, Any]:
+    tool = _tool(plan.name, plan.options)
+    voices = [
+        _voice(plan.name, plan.options, name, tuple((r.path, r.start, r.end) for r in rows))
+        for name, rows in job.targets
+    ]
+    samples = read_audio(job.row, rate=RATE)
+    generator = unit_generator(plan.seed, "convert", job.unit)
+    drawn = tool.draw(generator)
+    length = len(samples) if tool.keeps_duration else None
+    protected, scale = finish(tool.convert(samples, voices, generator, **drawn), length=length)
+    write_audio(plan.out / _file_name(job.row.utterance), protected, rate=RATE)
+    changed = {"scale": round(scale, 6)} if scale < 1 else {}
+    return {
+        "utterance": job.row.utterance,
+        "duration": len(protected) / RATE,
+        "drawn": {**drawn, **changed},
+    }
+
+
+def _file_name(utterance: str) -> Path:
+    """A path below the output folder that no id can leave, different for different ids."""
+    name = quote(utterance, safe="+=@, ")
+    if name.startswith("."):
+        name = "%2E" + name[1:]
+    if len(name) > 180:
+        name = name[:100] + hashlib.sha256(utterance.encode()).hexdigest()
+    return Path("audio") / f"{name}.flac"
+
+
+def _open_run(out: Path, settings: Mapping[str, Any], *, force: bool) -> bool:
+    """Prepare the output folder; False if the same run is already complete in it."""
+    record = out / "run.json"
+    same = record.is_file() and json.loads(record.read_text(encoding="utf-8")) == settings
+    if same and (out / "manifest.csv").is_file() and not force:
+        return False
+    if not same:
+        try:
+            output_folder(out, force=force)
+        except InputError as error:
+            if record.is_file():
+                raise InputError(
+                    f"{out} holds another run ({record.name} differs); "
+                    "choose another folder or add --force"
+                ) from error
+            raise
+    if not same or force:
+        for leftover in (out / "audio", out / ".journal"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        (out / "manifest.csv").unlink(missing_ok=True)
+        write_text(record, json.dumps(settings, indent=2) + "\n")
+    (out / ".journal").mkdir(exist_ok=True)
+    (out / "audio").mkdir(exist_ok=True)
+    return True
+
+
+def _read_journals(out: Path) -> dict[str, dict[str, Any]]:
+    return {
+        line["utterance"]: line
+        for line in _journal_lines(out)
+        if (out / _file_name(line["utterance"])).is_file()
+    }
+
+
+def _journal_lines(out: Path) -> Iterator[dict[str, Any]]:
+    for journal in sorted((out / ".journal").glob("*.jsonl")):
+        for line in journal.read_bytes().splitlines():
+            try:
+                yield json.loads(line)
+            except ValueError:
+                continue  # torn by a kill: this utterance is done again
+
+
+def _close_run(out: Path, jobs: Sequence[Job], settings: Mapping[str, Any]) -> list[Utterance]:
+    done = _read_journals(out)
+    rows = []
+    for job in jobs:
+        line = done[job.row.utterance]
+        parameters = {**settings["parameters"], **line["drawn"]}
+        extra = {
+            "anonymizer": settings["anonymizer"],
+            "parameters": json.dumps(parameters, sort_keys=True),
+            "seed": str(settings["seed"]),
+            "version": settings["version"],
+        }
+        if job.targets:
+            extra["target"] = "+".join(name for name, _ in job.targets)
+        path = out / _file_name(job.row.utterance)
+        rows.append(
+            replace(
+                job.row,
+                path=path,
+                duration=round(line["duration"], 6),
+                start=None,
+                end=None,
+                extra={**job.row.extra, **extra},
+            )
+        )
+    write_corpus(out / "manifest.csv", rows)
+    shutil.rmtree(out / ".journal")
+    for part in (out / "audio").glob(".*.part.flac"):
+        part.unlink()
+    return rows
+
+
+def _digest(jobs: Sequence[Job]) -> str:
+    """One hash for the whole list of jobs: sources, units, targets and their speech."""
+    digest = hashlib.sha256()
+    for job in jobs:
+        digest.update(json.dumps(asdict(job), sort_keys=True, default=str).encode())
+    return digest.hexdigest()
+
+
+def _doubled(names: Sequence[str]) -> str | None:
+    seen: set[str] = set()
+    return next((name for name in names if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
