@@ -6,12 +6,14 @@ import typer
 
 from voxrisk.cli import corpus
 from voxrisk.cli import population as population_command
+from voxrisk.cli.align import align
 from voxrisk.cli.anonymize import anonymize
 from voxrisk.cli.demo import demo
 from voxrisk.cli.embed import embed
 from voxrisk.cli.measure import EXAMPLE, measure
 from voxrisk.cli.models import models_app
 from voxrisk.cli.score import score
+from voxrisk.cli.slice import slice_
 from voxrisk.cli.train import train
 from voxrisk.types import InputError, MissingExtraError
 
@@ -36,15 +38,18 @@ def _root(
         raise typer.Exit
 
 
+# In the order of the data: corpus → protect → attack → measure → report.
 app.command()(demo)
 app.add_typer(corpus.app, name="corpus")
-app.add_typer(models_app, name="models")
 app.command()(anonymize)
+app.command()(align)
+app.command(name="slice")(slice_)
+app.command()(train)
 app.command()(embed)
 app.command()(score)
-app.command()(train)
 app.command(epilog=EXAMPLE)(measure)
 app.command(epilog=population_command.EXAMPLE)(population_command.population)
+app.add_typer(models_app, name="models")
 
 
 def main() -> None:

@@ -175,3 +175,24 @@ def _write_split(folder: Path, made: "Split", *, same_gender: bool, nontargets: 
     for speaker, reason in made.left_out.items():
         print(f"left out: {speaker} ({reason})")
     write_text(folder / "split.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the corpus.")],
+    voices: Annotated[int, typer.Option(help="How many voices.")] = 40,
+    sentences: Annotated[int, typer.Option(help="Sentences of a voice in a session.")] = 6,
+    force: Force = False,
+) -> None:
+    """Make a corpus of synthetic voices on the spot, with transcripts; nothing is downloaded.
+
+    Needs espeak-ng (`pip install 'voxrisk[demo]'`, GPL-3). The same options give the same bytes.
+
+    Example: `voxrisk corpus demo -o demo`
+    """
+    from voxrisk.corpus.demo import make_demo
+    from voxrisk.files.atomic import output_folder
+
+    rows = make_demo(output_folder(output, force=force), voices=voices, sentences=sentences)
+    minutes = sum(row.duration or 0.0 for row in rows) / 60
+    print(f"{output}: {len(rows)} utterances of {voices} synthetic voices, {minutes:.0f} min")

@@ -1,1 +1,1 @@
-"""Protected speech: anonymizers, target selection, and what cuts speech into pieces."""
+"""Speech made harder to recognise: anonymizers, target selection, alignment and slicing."""

@@ -1,0 +1,98 @@
+"""``voxrisk slice``: cut a corpus into short slices."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def slice_(
+    corpus: Annotated[Path, typer.Argument(help="The corpus to cut, usually anonymized already.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the slices.")],
+    duration: Annotated[float, typer.Option(help="Least duration of a slice in seconds.")] = 1.0,
+    alignment: Annotated[
+        Path | None,
+        typer.Option(
+            help="Ready word times: TextGrid, CTM, Gentle JSON, LibriSpeech alignments, lhotse "
+            "supervisions or `voxrisk align`; a file or a folder. Else the embedded aligner."
+        ),
+    ] = None,
+    fixed: Annotated[
+        bool, typer.Option("--fixed", help="Cut at fixed times, through words as well.")
+    ] = False,
+    shuffle: Annotated[
+        bool,
+        typer.Option("--shuffle", help="Random names, no speaker, no order: to be published."),
+    ] = False,
+    key: Annotated[
+        Path | None,
+        typer.Option(help="Which slice came from where (--shuffle); else OUTPUT.key.csv."),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Of the random names; as secret as the key. Else drawn at random."),
+    ] = None,
+    rate: Annotated[int, typer.Option(help="Sample rate of the slices.")] = 16_000,
+    skip_missing: Annotated[
+        bool,
+        typer.Option("--skip-missing", help="Leave out utterances that the alignment lacks."),
+    ] = False,
+    workers: Annotated[int | None, typer.Option(help="Processes; else one for each core.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace earlier slices.")] = False,
+) -> None:
+    """Cut utterances between words as soon as a slice lasts so long (paper 4, Algorithm 1).
+
+    Short slices make a voice harder to recognise and the text harder to put together again. Run it
+    again after an interruption and it goes on where it was.
+
+    Example: `voxrisk slice anonymized --duration 1.0 --shuffle -o published`
+    """
+    from voxrisk.corpus.table import read_corpus
+    from voxrisk.files.atomic import output_folder
+    from voxrisk.protect.alignment import read_alignment
+    from voxrisk.protect.slice_corpus import Plan, discard, slice_corpus
+    from voxrisk.types import InputError
+
+    if not shuffle and (key is not None or seed is not None):
+        raise InputError("--key and --seed belong to --shuffle")
+    rows = read_corpus(corpus)
+    words = read_alignment(alignment) if alignment else None
+    missing = [row for row in rows if words is not None and row.utterance not in words]
+    if missing and not skip_missing:
+        raise InputError(
+            f"{alignment}: has no words for {missing[0].utterance!r} ({len(missing)} of "
+            f"{len(rows)} utterances missing); add them, or leave these out with --skip-missing"
+        )
+    left_out = {row.utterance for row in missing}
+    rows = [row for row in rows if row.utterance not in left_out]
+    if force:
+        discard(output)
+    if not output.with_name(output.name + ".partial").is_dir():
+        output_folder(output, force=force)
+    counts = slice_corpus(
+        rows,
+        output,
+        plan=Plan(duration=duration, fixed=fixed, shuffle=shuffle, seed=seed, rate=rate),
+        alignment=words,
+        key=key,
+        workers=workers,
+    )
+    counts["utterances_without_alignment"] = len(missing)
+    if as_json:
+        print(json.dumps(counts, indent=2))
+        return
+    print(f"{output}: {counts['slices']} slices of {counts['utterances']} utterances")
+    if counts["words"]:
+        print(f"words kept: {counts['words_kept']} of {counts['words']}")
+    for name in (
+        "words_without_times",
+        "utterances_without_slice",
+        "utterances_without_text",
+        "utterances_without_alignment",
+    ):
+        if counts[name]:
+            print(f"{name.replace('_', ' ')}: {counts[name]}")
+    if shuffle:
+        print(f"keep secret: {key or output.with_name(output.name + '.key.csv')}")

@@ -1,0 +1,174 @@
+"""Ready word alignments from other tools, read into one form: utterance → words with times.
+
+Known are TextGrid (Montreal Forced Aligner), CTM (Kaldi), Gentle's JSON, the LibriSpeech alignments
+of Lugosch et al. (``.alignment.txt``), lhotse supervisions with a word alignment, and our own plain
+table (``utterance,word,start,end``; empty times mean: not found). One file, or a folder of them. In
+forms with one file for each utterance (TextGrid, JSON) the name of the file is the utterance.
+"""
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from voxrisk.corpus.forms.lhotse import json_lines
+from voxrisk.files.atomic import atomic
+from voxrisk.protect.slicing import Word
+from voxrisk.protect.textgrid import read_textgrid
+from voxrisk.types import InputError
+
+Aligned = tuple[str, list[Word]]
+
+
+def read_alignment(path: Path | str) -> dict[str, list[Word]]:
+    """Read a file or every known file below a folder.
+
+    Raises:
+        InputError: If nothing known is there, a file is malformed, or an utterance is aligned
+            twice; the message names file and line.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"{path}: no such alignment")
+    files = sorted(f for f in path.rglob("*") if _reader(f)) if path.is_dir() else [path]
+    aligned: dict[str, list[Word]] = {}
+    source: dict[str, Path] = {}
+    for file in files:
+        reader = _reader(file)
+        if reader is None:
+            raise InputError(f"{file}: not a known alignment; known are {', '.join(READERS)}")
+        for utterance, words in reader(file):
+            if utterance in aligned:
+                raise InputError(f"{file}: {utterance!r} is already aligned in {source[utterance]}")
+            aligned[utterance], source[utterance] = words, file
+    if not aligned:
+        raise InputError(f"{path}: holds no alignment; known are {', '.join(READERS)}")
+    return aligned
+
+
+def write_alignment(path: Path | str, aligned: Mapping[str, Sequence[Word]]) -> None:
+    """Write the plain table ``utterance,word,start,end``."""
+    with atomic(path) as part, part.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(["utterance", "word", "start", "end"])
+        for utterance, words in aligned.items():
+            writer.writerows([utterance, word.text, word.start, word.end] for word in words)
+
+
+def _reader(file: Path) -> Callable[[Path], Iterator[Aligned]] | None:
+    if file.name.startswith("."):
+        return None
+    return next((read for end, read in READERS.items() if file.name.lower().endswith(end)), None)
+
+
+def _seconds(text: object, where: str) -> float:
+    try:
+        return float(text)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise InputError(f"{where}: {text!r} is not a time in seconds") from None
+
+
+def _textgrid(file: Path) -> Iterator[Aligned]:
+    yield file.stem, read_textgrid(file)
+
+
+def _table(file: Path) -> Iterator[Aligned]:
+    aligned: dict[str, list[Word]] = {}
+    with file.open(encoding="utf-8-sig", newline="") as stream:
+        rows = csv.DictReader(stream)
+        if not {"utterance", "word", "start", "end"} <= set(rows.fieldnames or ()):
+            raise InputError(f"{file} line 1: the columns must be utterance,word,start,end")
+        for row in rows:
+            where = f"{file} line {rows.line_num}"
+            times = [_seconds(row[name], where) if row[name] else None for name in ("start", "end")]
+            aligned.setdefault(row["utterance"], []).append(Word(row["word"], *times))
+    yield from aligned.items()
+
+
+def _ctm(file: Path) -> Iterator[Aligned]:
+    """``utterance channel start duration word [confidence]``; ``;;`` begins a comment."""
+    aligned: dict[str, list[Word]] = {}
+    with file.open(encoding="utf-8") as stream:
+        for line, text in enumerate(stream, start=1):
+            cells = text.split()
+            if not cells or text.startswith(";;"):
+                continue
+            where = f"{file} line {line}"
+            if len(cells) < 5:
+                raise InputError(f"{where}: expected 'utterance channel start duration word'")
+            start, length = _seconds(cells[2], where), _seconds(cells[3], where)
+            word = Word(cells[4], start, round(start + length, 6))
+            if word.text not in ("<eps>", "<sil>", "SIL"):
+                aligned.setdefault(cells[0], []).append(word)
+    for utterance, words in aligned.items():
+        yield utterance, sorted(words, key=lambda word: word.start or 0.0)
+
+
+def _gentle(file: Path) -> Iterator[Aligned]:
+    """A word Gentle did not find in the audio has no times."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        rows = content["words"]
+        words = [
+            Word(
+                str(row["word"]),
+                _seconds(row["start"], str(file)) if row["case"] == "success" else None,
+                _seconds(row["end"], str(file)) if row["case"] == "success" else None,
+            )
+            for row in rows
+            if row["case"] != "not-found-in-transcript"
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{file}: is not an alignment by Gentle ({error!r})") from error
+    yield file.stem, words
+
+
+def _librispeech(file: Path) -> Iterator[Aligned]:
+    """``utterance ",WORD,,WORD," "0.1,0.5,0.6,0.9,1.2"``: words (silence is empty), their ends."""
+    with file.open(encoding="utf-8") as stream:
+        for line, text in enumerate(stream, start=1):
+            if not text.strip():
+                continue
+            where = f"{file} line {line}"
+            match = re.fullmatch(r'(\S+)\s+"([^"]*)"\s+"([^"]*)"', text.strip())
+            if not match:
+                raise InputError(f'{where}: expected \'utterance "words" "times"\'')
+            words, ends = match[2].split(","), match[3].split(",")
+            if len(words) != len(ends):
+                raise InputError(f"{where}: {len(words)} words but {len(ends)} times")
+            times = [0.0, *(_seconds(end, where) for end in ends)]
+            yield (
+                match[1],
+                [Word(w, times[i], times[i + 1]) for i, w in enumerate(words) if w],
+            )
+
+
+def _lhotse(file: Path) -> Iterator[Aligned]:
+    """Times in a supervision count from the beginning of the recording, ours from the utterance."""
+    for where, row in json_lines(file):
+        items = (row.get("alignment") or {}).get("word")
+        if items is None:
+            continue
+        words = []
+        for item in items:
+            if isinstance(item, Mapping):
+                item = [item.get("symbol"), item.get("start"), item.get("duration")]
+            start = _seconds(item[1], where) - _seconds(row.get("start"), where)
+            end = start + _seconds(item[2], where)
+            if item[0]:
+                words.append(Word(str(item[0]), round(start, 6), round(end, 6)))
+        yield str(row.get("id")), words
+
+
+READERS: dict[str, Callable[[Path], Iterator[Aligned]]] = {
+    ".textgrid": _textgrid,
+    ".ctm": _ctm,
+    ".alignment.txt": _librispeech,
+    ".json": _gentle,
+    ".jsonl": _lhotse,
+    ".jsonl.gz": _lhotse,
+    ".csv": _table,
+}

@@ -1,0 +1,296 @@
+"""Slice a whole corpus into files that can be given away, and a key that stays at home.
+
+While it runs, what is finished is noted in ``OUT.partial`` beside the output; the same command
+after a kill goes on from there. Nothing about the sources is ever written inside ``OUT`` when the
+slices are shuffled: their names come from a keyed hash, speaker, session, order and times stay out,
+and all files carry the same date, because the order they were written in is the order of the words.
+"""
+
+import csv
+import dataclasses
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from voxrisk.corpus.audio import read_audio, write_audio
+from voxrisk.corpus.table import Utterance, file_name, write_corpus
+from voxrisk.files.atomic import atomic, write_text
+from voxrisk.protect.aligner import RATE, align
+from voxrisk.protect.slicing import Slice, Word, slice_fixed, slice_words
+from voxrisk.shards import run
+from voxrisk.types import InputError
+
+WITHHELD = "withheld"
+CHUNK = 16
+PUBLISHED_DATE = 946_684_800  # 2000-01-01, for every shuffled file
+OVERSHOOT_SECONDS = 0.05  # aligners round; a word may end this much after the signal
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that decides what the slices are.
+
+    Attributes:
+        duration: δ in seconds.
+        fixed: Cut at fixed times instead of between words.
+        shuffle: Random names, no order, no speaker.
+        seed: Secret of the random names; None where nothing is shuffled.
+        rate: Sample rate of the slices.
+    """
+
+    duration: float
+    fixed: bool = False
+    shuffle: bool = False
+    seed: int | None = None
+    rate: int = RATE
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Some utterances, their words where they are known already, and where the slices go."""
+
+    rows: tuple[Utterance, ...]
+    words: tuple[list[Word] | None, ...]
+    plan: Plan
+    folder: Path
+    note: Path
+
+
+def slice_corpus(
+    utterances: Sequence[Utterance],
+    folder: Path | str,
+    *,
+    plan: Plan,
+    alignment: Mapping[str, list[Word]] | None = None,
+    key: Path | None = None,
+    workers: int | None = None,
+) -> dict[str, int]:
+    """Write ``folder/manifest.csv`` and ``folder/audio/``; returns what was counted.
+
+    Args:
+        utterances: The corpus.
+        folder: Output; empty, or left by the same command after a kill.
+        plan: What to do.
+        alignment: Utterance → words; None: align with the embedded aligner (not when ``fixed``).
+        key: Where to write which slice came from where, when shuffled; outside ``folder``.
+        workers: Processes; they do not change the result.
+
+    Returns:
+        Counts: utterances, slices, words, words kept, words without times, and so on.
+    """
+    folder = Path(folder)
+    if plan.shuffle:
+        key = key or folder.with_name(folder.name + ".key.csv")
+        if key.absolute().is_relative_to(folder.absolute()):
+            raise InputError(f"{key}: the key must not lie in the folder that is given away")
+    if alignment is None and not plan.fixed and not any(row.text for row in utterances):
+        raise InputError("the corpus has no text to align; give --alignment, or use --fixed")
+    work = folder.with_name(folder.name + ".partial")
+    plan = _begin(work, plan, utterances, alignment)
+    tasks = [
+        Task(
+            rows=tuple(chunk := utterances[at : at + CHUNK]),
+            words=tuple(alignment.get(row.utterance) if alignment else None for row in chunk),
+            plan=plan,
+            folder=folder,
+            note=work / f"{at // CHUNK:06d}.json",
+        )
+        for at in range(0, len(utterances), CHUNK)
+    ]
+    counts: Counter[str] = Counter()
+    rows: list[dict[str, Any]] = []
+    for note in run(slice_task, tasks, workers=workers, label="slice"):
+        done = json.loads(note.read_text(encoding="utf-8"))
+        counts.update(done["counts"])
+        rows += done["slices"]
+    if plan.shuffle and key is not None:
+        _write_key(key, rows, plan)
+    _write_manifest(folder, rows, {row.utterance: row for row in utterances}, plan)
+    _tidy(folder, same_date=plan.shuffle)
+    shutil.rmtree(work)
+    return dict(counts)
+
+
+def _begin(
+    work: Path,
+    plan: Plan,
+    utterances: Sequence[Utterance],
+    alignment: Mapping[str, list[Word]] | None,
+) -> Plan:
+    """Start afresh, or take up the plan (and the secret seed) of a run that was killed."""
+    sources = [(r.utterance, str(r.path), r.start, r.end, r.text) for r in utterances]
+    text = repr((dataclasses.replace(plan, seed=None), plan.seed, sources, alignment))
+    mark = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    started = work / "run.json"
+    if started.is_file():
+        before = json.loads(started.read_text(encoding="utf-8"))
+        if before["mark"] != mark:
+            raise InputError(
+                f"{work}: a run with other options or another corpus was not finished; "
+                "repeat that command, or add --force to begin again"
+            )
+        return dataclasses.replace(plan, seed=before["seed"])
+    seed = secrets.randbits(128) if plan.shuffle and plan.seed is None else plan.seed
+    write_text(started, json.dumps({"mark": mark, "seed": seed}))
+    return dataclasses.replace(plan, seed=seed)
+
+
+def _tidy(folder: Path, *, same_date: bool) -> None:
+    """Remove what a kill left half-written, and level the dates of what is given away."""
+    for place, _, files in os.walk(folder, topdown=False):
+        for name in files:
+            if name.startswith(".") and ".part" in name:
+                Path(place, name).unlink()
+            elif same_date:
+                os.utime(Path(place, name), (PUBLISHED_DATE, PUBLISHED_DATE))
+        if same_date:
+            os.utime(place, (PUBLISHED_DATE, PUBLISHED_DATE))
+
+
+def discard(folder: Path | str) -> None:
+    """Remove what an earlier run wrote: stale slices must not mix with new ones."""
+    folder = Path(folder)
+    shutil.rmtree(folder.with_name(folder.name + ".partial"), ignore_errors=True)
+    shutil.rmtree(folder / "audio", ignore_errors=True)
+    (folder / "manifest.csv").unlink(missing_ok=True)
+
+
+def slice_task(task: Task) -> Path:
+    """Slice some utterances; the note of what was made appears when all files are there."""
+    if task.note.is_file():
+        return task.note
+    slices: list[dict[str, Any]] = []
+    counts: Counter[str] = Counter()
+    for row, ready in zip(task.rows, task.words, strict=True):
+        made, count = _slice_utterance(row, ready, task.plan, task.folder)
+        slices += made
+        counts.update(count)
+    write_text(task.note, json.dumps({"slices": slices, "counts": counts}, ensure_ascii=False))
+    return task.note
+
+
+def _slice_utterance(
+    row: Utterance, ready: list[Word] | None, plan: Plan, folder: Path
+) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    samples = read_audio(row, rate=plan.rate)
+    signal = len(samples) / plan.rate
+    if ready is not None:
+        words = [_inside(word, signal) for word in ready]
+    elif plan.fixed or not row.text:
+        words = []
+    else:
+        heard = samples if plan.rate == RATE else read_audio(row, rate=RATE)
+        words = [_inside(word, signal) for word in align(heard, row.text, language=row.language)]
+    cut = slice_fixed if plan.fixed else slice_words
+    try:
+        slices = cut(words, signal=signal, duration=plan.duration)
+    except InputError as error:
+        raise InputError(f"{row.utterance}: {error}") from error
+    made = []
+    for place, piece in enumerate(slices):
+        name = _name(row.utterance, place, plan)
+        path = _path(name, row, plan)
+        part = samples[round(piece.start * plan.rate) : round(piece.end * plan.rate)]
+        write_audio(folder / path, part, rate=plan.rate)
+        made.append(_record(name, path, row.utterance, place, piece, len(part) / plan.rate))
+    return made, _counts(words, slices, row, ready)
+
+
+def _counts(
+    words: Sequence[Word], slices: Sequence[Slice], row: Utterance, ready: list[Word] | None
+) -> dict[str, int]:
+    return {
+        "utterances": 1,
+        "slices": len(slices),
+        "words": len(words),
+        "words_kept": sum(len(piece.words) for piece in slices),
+        "words_without_times": sum(word.start is None for word in words),
+        "utterances_without_slice": int(not slices),
+        "utterances_without_text": int(ready is None and not row.text),
+    }
+
+
+def _inside(word: Word, signal: float) -> Word:
+    """Take back the rounding of an aligner at the very end of the signal."""
+    if word.start is None or word.end is None or word.end <= signal:
+        return word
+    if word.end > signal + OVERSHOOT_SECONDS:
+        return word  # for the slicing itself to refuse, with the times in the message
+    return Word(word.text, min(word.start, signal), signal)
+
+
+def _name(utterance: str, place: int, plan: Plan) -> str:
+    if not plan.shuffle:
+        return f"{utterance}-s{place:03d}"
+    secret = str(plan.seed).encode()
+    data = f"{utterance}\0{place}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(data, key=hashlib.sha256(secret).digest(), digest_size=16).hexdigest()
+
+
+def _path(name: str, row: Utterance, plan: Plan) -> str:
+    inner = name[:2] if plan.shuffle else file_name(row.speaker, "")
+    return f"audio/{inner}/{file_name(name, '.flac')}"
+
+
+def _record(
+    name: str, path: str, source: str, place: int, piece: Slice, seconds: float
+) -> dict[str, Any]:
+    return {
+        "slice": name,
+        "path": path,
+        "source": source,
+        "place": place,
+        "start": round(piece.start, 6),
+        "end": round(piece.end, 6),
+        "first_word": piece.first,
+        "text": " ".join(piece.words),
+        "duration": round(seconds, 6),
+    }
+
+
+def _write_manifest(
+    folder: Path, rows: Sequence[dict[str, Any]], sources: Mapping[str, Utterance], plan: Plan
+) -> None:
+    """The table of slices; shuffled ones in the order of their names, which means nothing."""
+    table = []
+    for row in sorted(rows, key=lambda r: r["slice"]) if plan.shuffle else rows:
+        plain = Utterance(
+            utterance=row["slice"],
+            path=folder / row["path"],
+            speaker=WITHHELD,
+            text=row["text"] or None,
+            duration=row["duration"],
+        )
+        if not plan.shuffle:
+            source = sources[row["source"]]
+            place = {k: str(row[k]) for k in ("source", "place", "first_word")}
+            times = {"source_start": str(row["start"]), "source_end": str(row["end"])}
+            plain = dataclasses.replace(
+                source,
+                utterance=plain.utterance,
+                path=plain.path,
+                text=plain.text,
+                duration=plain.duration,
+                start=None,
+                end=None,
+                extra={**source.extra, **place, **times},
+            )
+        table.append(plain)
+    write_corpus(folder / "manifest.csv", table)
+
+
+def _write_key(key: Path, rows: Sequence[dict[str, Any]], plan: Plan) -> None:
+    """Which slice came from where, and beside it the plan with its secret seed."""
+    columns = ("slice", "source", "place", "start", "end", "first_word")
+    with atomic(key) as part, part.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows([row[name] for name in columns] for row in rows)
+    write_text(key.with_suffix(".json"), json.dumps(dataclasses.asdict(plan), indent=2) + "\n")
