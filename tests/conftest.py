@@ -10,6 +10,9 @@ from hypothesis import settings
 settings.register_profile("voxrisk", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("voxrisk")
 
+from voxrisk.files.embeddings import read_embeddings
+from voxrisk.types import Embeddings
+
 SHARED = Path(os.environ.get("VOXRISK_SHARED", Path(__file__).parents[2] / "shared"))
 
 
@@ -27,3 +30,9 @@ def shared() -> Path:
 def golden(shared: Path) -> Path:
     """Outputs of real systems with published figures."""
     return shared / "golden"
+
+
+@pytest.fixture(scope="session")
+def golden_ecapa(golden: Path) -> Embeddings:
+    """192-d ECAPA embeddings of LibriSpeech test-clean: 40 speakers, 2,620 utterances."""
+    return read_embeddings(golden / "librispeech_testclean_ecapa")

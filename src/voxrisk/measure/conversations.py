@@ -63,13 +63,13 @@ def roles(
         )
     if (strangers := np.setdiff1d(b.speaker, a.speaker)).size:
         raise InputError(
-            f"{naming(strangers, 'speaker')} of {b.source} not in {a.source}: whoever is not "
-            "enrolled cannot be found; enrol them in the first set or take them out of the second"
+            f"{b.source}: {naming(strangers, 'speaker')} not in {a.source}; whoever is not "
+            "enrolled cannot be found: enrol them in the first set or take them out of the second"
         )
     if (shared := np.intersect1d(a.utterance, b.utterance)).size:
         raise InputError(
-            f"{naming(shared, 'utterance')} both in {a.source} and in {b.source}: a recording "
-            "cannot be enrolment and test at once; keep it in one of them"
+            f"{naming(shared, 'utterance')} both in {a.source} and in {b.source}; a recording "
+            "cannot be enrolment and test at once: keep it in one of them"
         )
     _at_least_two(a)
     return a, b
@@ -81,8 +81,8 @@ def _split(a: Embeddings, seed: int) -> tuple[Embeddings, Embeddings]:
     size = np.bincount(group)
     if (single := speaker[size < 2]).size:
         raise InputError(
-            f"{naming(single, 'speaker')} of {a.source} with one utterance: nothing is left to "
-            "test once it is enrolled; add utterances, leave out speakers with few "
+            f"{a.source}: {naming(single, 'speaker', 'has', 'have')} one utterance; nothing is "
+            "left to test once it is enrolled: add utterances, leave out speakers with few "
             "(min_utterances=2, --min-utterances 2), or give a second set"
         )
     to_b = rank < (size // 2)[group]
@@ -195,7 +195,13 @@ def _at_least_two(a: Embeddings) -> None:
         )
 
 
-def naming(names: Names, what: str) -> str:
-    """A few of the culprits by name, and how many there are: ``3 speakers (p1, p2, …) are``."""
+def naming(names: Names, what: str, one: str = "is", several: str = "are") -> str:
+    """A few of the culprits by name, how many they are, and a verb that agrees.
+
+    >>> naming(np.array(["p1", "p2"]), "speaker", "has", "have")
+    '2 speakers (p1, p2) have'
+    """
     shown = ", ".join(names[:3]) + (", …" if names.size > 3 else "")
-    return f"{what} {shown} is" if names.size == 1 else f"{names.size} {what}s ({shown}) are"
+    if names.size == 1:
+        return f"{what} {shown} {one}"
+    return f"{names.size} {what}s ({shown}) {several}"

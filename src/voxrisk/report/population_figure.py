@@ -40,9 +40,9 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row("singling_out", "Singling Out", "A known voice points at exactly\none person among N"),
-    Row("linkability", "Linkability", "A voice is matched to its own\nspeaker among N enrolled"),
-    Row("rocch_eer", "1 − EER", "“Same or different speaker?”\nis answered rightly"),
+    Row("singling_out", "Singling Out", "A known voice points at\nexactly one of N people"),
+    Row("linkability", "Linkability", "A voice is matched to its\nown speaker among N"),
+    Row("rocch_eer", "1 − EER", "“Same speaker or not?”\nis answered rightly"),
 )
 
 
@@ -59,23 +59,25 @@ def population_figure(
     rows = [row for row in ROWS if row.metric in names]
     lengths = sorted({int(e.parameters["L"]) for p in populations for e in p.estimates})
     with rc_context({**style.SETTINGS, "axes.titlelocation": "center"}):
-        figure = style.new_figure(2.0 + 3.3 * len(lengths), 1.3 + 2.5 * len(rows))
-        axes = figure.subplots(len(rows), len(lengths), sharex=True, sharey=True, squeeze=False)
+        figure = style.new_figure(2.0 + 3.3 * len(lengths), 1.9 + 2.4 * len(rows))
+        ratios = {"width_ratios": [0.55] + [1.0] * len(lengths)}
+        grid = figure.subplots(len(rows), 1 + len(lengths), squeeze=False, gridspec_kw=ratios)
+        figure.set_layout_engine("constrained", wspace=0.02, hspace=0.05, h_pad=0.08)
+        names_of, axes = grid[:, 0], grid[:, 1:]
         reach = _reach(populations, under, lengths)
         for i, row in enumerate(rows):
             for j, length in enumerate(lengths):
                 _panel(axes[i, j], row.metric, length, populations, under)
-                _quiet(axes[i, j], reach)
-            axes[i, 0].set_ylabel("risk")
-            _name_row(axes[i, 0], row)
+                _quiet(axes[i, j], reach, left=j == 0, bottom=i == len(rows) - 1)
+            _name_row(names_of[i], row)
         for j, length in enumerate(lengths):
             words = "one utterance" if length == 1 else f"{length} utterances"
-            axes[0, j].set_title(f"L = {length}", pad=20)
-            axes[0, j].text(
-                0.5, 1.03, f"the attacker hears {words}", transform=axes[0, j].transAxes,
-                ha="center", va="bottom", fontsize=8.5, color=style.MUTED,
-            )  # fmt: skip
-            axes[-1, j].set_xlabel("people to choose from, N")
+            axes[0, j].set_title(f"{words} of each voice, L = {length}", fontsize=10, pad=8)
+            axes[-1, j].set_xlabel("people to choose from, N", fontsize=9)
+        figure.suptitle(
+            "Risk of being recognised: the higher the curve, the greater the risk",
+            x=0.004, ha="left", fontsize=14, weight="bold",
+        )  # fmt: skip
         _legend(figure, axes, populations, under, rows)
     return figure
 
@@ -132,13 +134,13 @@ def _draw_chance(axes: Any, metric: str, size: Any, exact: Any, paper: float) ->
     if metric == "linkability":  # it is 1/N, so draw it smoothly
         size = np.geomspace(size[0], size[-1], 50)
         exact = 1.0 / size
+    axes.fill_between(size, 0.0, exact, color=style.NONTARGET, alpha=0.09, lw=0, zorder=1)
     axes.plot(size, exact, color=style.NONTARGET, lw=1.2, ls=(0, (1, 1.2)), zorder=2.5)
     if metric == "singling_out":
-        axes.plot(size[[0, -1]], [paper] * 2, color=style.NONTARGET, lw=0.9, ls="-", alpha=0.6,
-                  zorder=2.4)  # fmt: skip
+        axes.plot(size[[0, -1]], [paper] * 2, color=style.NONTARGET, lw=0.9, alpha=0.6, zorder=2.4)
 
 
-def _quiet(axes: Any, reach: tuple[float, float]) -> None:
+def _quiet(axes: Any, reach: tuple[float, float], *, left: bool, bottom: bool) -> None:
     from matplotlib.ticker import FuncFormatter, NullLocator
 
     axes.set_xscale("log")
@@ -149,7 +151,7 @@ def _quiet(axes: Any, reach: tuple[float, float]) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda n, _: f"{int(n):,}"))
     axes.set_yticks([0.0, 0.25, 0.5, 0.75, 1.0])
     style.percent_axis(axes.yaxis)
-    axes.tick_params(labelsize=8.5, length=0)
+    axes.tick_params(labelsize=8.5, length=0, labelleft=left, labelbottom=bottom)
 
 
 def _ticks(low: float, high: float) -> Any:
@@ -164,11 +166,9 @@ def _ticks(low: float, high: float) -> Any:
 
 
 def _name_row(axes: Any, row: Row) -> None:
-    axes.set_ylabel("")
-    axes.text(-0.62, 0.66, row.title, transform=axes.transAxes, fontsize=12.5, weight="bold",
-              ha="center", va="center")  # fmt: skip
-    axes.text(-0.62, 0.42, row.meaning, transform=axes.transAxes, fontsize=8, color=style.MUTED,
-              ha="center", va="center", linespacing=1.4)  # fmt: skip
+    axes.set_axis_off()
+    axes.text(0.0, 0.62, row.title, fontsize=13, weight="bold", va="center")
+    axes.text(0.0, 0.55, row.meaning, fontsize=8.5, color=style.MUTED, va="top", linespacing=1.5)
 
 
 def _legend(
@@ -194,7 +194,7 @@ def _legend(
         entries.append(Line2D([], [], color=style.MUTED, lw=1.1, ls=(0, (4, 2)),
                               label="published curve, same colour"))  # fmt: skip
     entries.append(Line2D([], [], color=style.NONTARGET, lw=1.2, ls=(0, (1, 1.2)),
-                          label="chance: nothing is learnt from the voice"))  # fmt: skip
+                          label="chance: the voice tells nothing"))  # fmt: skip
     if any(row.metric == "singling_out" for row in rows):
         entries.append(Line2D([], [], color=style.NONTARGET, lw=0.9, alpha=0.6,
                               label="chance as the paper gives it, 37 %"))  # fmt: skip
