@@ -62,6 +62,7 @@ def _cpu() -> float:
 
 def score(corpus: Path, out: Path, speakers: int | None) -> None:
     from faster_whisper import WhisperModel
+
     from voxrisk.attack import load_encoder
 
     folder = str(model_path("whisper-tiny.en-ct2"))

@@ -1,31 +1,13 @@
 """What an attacker knows, as data: which speech trains the encoder and which speech is enrolled.
 
-The trial is always speech as published: anonymized, except for the first row, the baseline without
-any protection. VoicePrivacy names an evaluation by two letters, enrolment and trial, each ``o``
-(original) or ``a`` (anonymized); its 2024 challenge calls its only attacker semi-informed although
-it knows the anonymizer completely, which is why our names and theirs stand side by side.
+The names follow paper 1 (Vauquier et al. 2025). VoicePrivacy uses some of the same words for other
+things: what it calls semi-informed has the very anonymizer and is *informed* here. So both names
+always stand side by side.
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from voxrisk.types import InputError
-
-
-class Speech(StrEnum):
-    """Which speech."""
-
-    original = "original"
-    anonymized = "anonymized"
-
-
-class Selection(StrEnum):
-    """How the anonymizer chose targets for the attacker's own speech."""
-
-    none = "none"
-    own = "another seed, per speaker"
-    utterance = "another seed, a new target for each utterance"
-    same = "the very targets of the defender"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,29 +17,31 @@ class Knowledge:
     Attributes:
         name: Ours.
         voiceprivacy: The name in the VoicePrivacy challenges.
-        trains_on: Speech that trains the encoder.
-        enrolls: Speech that is enrolled.
-        trial: Speech that is attacked.
-        training_targets: Target selection in the training speech.
-        enroll_targets: Target selection in the enrolment speech.
-        adversarial: Whether the encoder unlearns the targets (paper 3).
-        meaning: In one sentence.
+        trains_on: Speech that trains the encoder: ``"original"``, ``"similar"`` (another anonymizer
+            of the same kind) or ``"anonymized"`` (the very anonymizer).
+        enrolls: Speech that is enrolled, ``"original"`` or ``"anonymized"``.
+        trial: Speech that is attacked; ``"original"`` for the reference only.
+        adversarial: Whether the encoder unlearns the targets of its training speech (paper 3).
+        knows: In one sentence.
     """
 
     name: str
     voiceprivacy: str
-    trains_on: Speech
-    enrolls: Speech
-    trial: Speech = Speech.anonymized
-    training_targets: Selection = Selection.none
-    enroll_targets: Selection = Selection.none
+    trains_on: str
+    enrolls: str
+    trial: str = "anonymized"
     adversarial: bool = False
-    meaning: str
+    knows: str
 
     @property
     def pair(self) -> str:
-        """VoicePrivacy's two letters: enrolment, trial."""
+        """VoicePrivacy's two letters: enrolment and trial, original or anonymized."""
         return f"{self.enrolls[0]}-{self.trial[0]}"
+
+    @property
+    def trained(self) -> bool:
+        """Whether an encoder must be trained for this attacker."""
+        return self.trains_on != "original"
 
 
 ATTACKERS = {
@@ -66,53 +50,46 @@ ATTACKERS = {
         Knowledge(
             name="original",
             voiceprivacy="unprotected (o-o)",
-            trains_on=Speech.original,
-            enrolls=Speech.original,
-            trial=Speech.original,
-            meaning="Nothing is anonymized: how well speakers are recognised without protection.",
+            trains_on="original",
+            enrolls="original",
+            trial="original",
+            knows="Has the speech as it was before protection: the reference.",
         ),
         Knowledge(
             name="ignorant",
-            voiceprivacy="ignorant (o-a, VPC 2020 and 2022)",
-            trains_on=Speech.original,
-            enrolls=Speech.original,
-            meaning="Does not know that the speech was anonymized.",
+            voiceprivacy="ignorant (o-a)",
+            trains_on="original",
+            enrolls="original",
+            knows="Does not know that the speech was anonymized.",
         ),
         Knowledge(
             name="lazy-informed",
-            voiceprivacy="lazy-informed (a-a, encoder of original speech, VPC 2020 and 2022)",
-            trains_on=Speech.original,
-            enrolls=Speech.anonymized,
-            enroll_targets=Selection.own,
-            meaning="Anonymizes the enrolment too, but keeps an encoder of original speech.",
+            voiceprivacy="lazy-informed (a-a)",
+            trains_on="original",
+            enrolls="anonymized",
+            knows="Anonymizes the enrolled speech too, but keeps a model of original speech.",
         ),
         Knowledge(
             name="semi-informed",
-            voiceprivacy="semi-informed (a-a, retrained encoder, VPC 2020 to 2024)",
-            trains_on=Speech.anonymized,
-            enrolls=Speech.anonymized,
-            training_targets=Selection.utterance,
-            enroll_targets=Selection.utterance,
-            meaning="Has the anonymizer and trains on its output; does not know the targets.",
+            voiceprivacy="no equivalent",
+            trains_on="similar",
+            enrolls="anonymized",
+            knows="Knows that speech was anonymized and trains on a similar anonymizer's output.",
         ),
         Knowledge(
             name="informed",
-            voiceprivacy="informed (a-a with known targets; not part of the challenges)",
-            trains_on=Speech.anonymized,
-            enrolls=Speech.anonymized,
-            training_targets=Selection.utterance,
-            enroll_targets=Selection.same,
-            meaning="Also knows which target each speaker got, and enrols with the same targets.",
+            voiceprivacy="semi-informed (a-a)",
+            trains_on="anonymized",
+            enrolls="anonymized",
+            knows="Has the very anonymizer and trains a recogniser on its output.",
         ),
         Knowledge(
             name="informed + adversarial",
-            voiceprivacy="semi-informed with an adversarial target classifier (paper 3)",
-            trains_on=Speech.anonymized,
-            enrolls=Speech.anonymized,
-            training_targets=Selection.utterance,
-            enroll_targets=Selection.utterance,
+            voiceprivacy="semi-informed (a-a), targets unlearned",
+            trains_on="anonymized",
+            enrolls="anonymized",
             adversarial=True,
-            meaning="Knows the targets of its training speech and unlearns them.",
+            knows="Is informed, and makes its recogniser blind to the target voices.",
         ),
     )
 }

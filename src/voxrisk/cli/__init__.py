@@ -11,6 +11,8 @@ from voxrisk.cli.anonymize import anonymize
 from voxrisk.cli.compare import COMPARE_EXAMPLE, REPORT_EXAMPLE, compare, report
 from voxrisk.cli.demo import demo
 from voxrisk.cli.embed import embed
+from voxrisk.cli.evaluate import EXAMPLE as EVALUATE_EXAMPLE
+from voxrisk.cli.evaluate import evaluate
 from voxrisk.cli.measure import EXAMPLE, measure
 from voxrisk.cli.models import models_app
 from voxrisk.cli.score import score
@@ -42,6 +44,7 @@ def _root(
 
 # In the order of the data: corpus → protect → attack → measure → report.
 app.command()(demo)
+app.command(epilog=EVALUATE_EXAMPLE)(evaluate)
 app.add_typer(corpus.app, name="corpus")
 app.command()(anonymize)
 app.command()(align)

@@ -1,0 +1,316 @@
+"""Run every attacker the inputs allow: train, embed, score, and count heads in the crowd."""
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from voxrisk.attack.knowledge import ATTACKERS, Knowledge, attacker
+from voxrisk.corpus import Utterance, read_corpus
+from voxrisk.corpus.splits import by_session
+from voxrisk.corpus.trials import make_trials
+from voxrisk.files.atomic import atomic, write_text
+from voxrisk.files.embeddings import read_embeddings
+from voxrisk.files.scores import join, read_scores, read_trials
+from voxrisk.measure import Trials
+from voxrisk.measure.curves import Population, Protocol
+from voxrisk.measure.population import population
+from voxrisk.pipeline.evaluation import Evaluation
+from voxrisk.pipeline.speech import Speech, Warned, anonymize_stage, limited
+from voxrisk.pipeline.stages import Stages, digest_corpus
+from voxrisk.types import Embeddings, InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Who enrols with what, and what is tried: utterance ids, and the list of trials."""
+
+    enroll: tuple[str, ...]
+    trial: tuple[str, ...]
+    by: str
+    left_out: Mapping[str, str]
+    same_gender: bool
+    rows: Mapping[str, Utterance]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attack:
+    """What one attacker found."""
+
+    knowledge: Knowledge
+    encoder: str
+    trials: Trials
+    population: Population | None
+    warnings: tuple[Warned, ...]
+
+
+def make_sides(rows: Sequence[Utterance], *, seed: int) -> Sides:
+    """Split enrolment and trial, by session where sessions are known."""
+    split = by_session(rows, seed=seed)
+    known = all(row.gender for row in rows)
+    people = {row.speaker: row.gender for row in rows}
+    each = [sum(g == gender for g in people.values()) for gender in set(people.values())]
+    return Sides(
+        tuple(row.utterance for row in split.sides["enroll"]),
+        tuple(row.utterance for row in split.sides["trial"]),
+        split.by,
+        dict(split.left_out),
+        known and min(each) > 1,
+        {row.utterance: row for row in rows},
+    )
+
+
+def allowed_attackers(chosen: Evaluation, speech: Speech) -> list[Knowledge]:
+    """The attackers the inputs allow, in order of knowledge."""
+    recorded = all(row.extra.get("target") for row in speech.anonymized)
+    names = ["original", "ignorant", "lazy-informed"]
+    if chosen.train and chosen.similar:
+        names.append("semi-informed")
+    if chosen.train and chosen.anonymizer:
+        names.append("informed")
+        if recorded:
+            names.append("informed + adversarial")
+    if not chosen.attackers:
+        return [attacker(name) for name in names]
+    wanted = [attacker(name) for name in dict.fromkeys(("original", *chosen.attackers))]
+    if impossible := [k.name for k in wanted if k.name not in names]:
+        raise InputError(
+            f"attacker {impossible[0]!r} cannot run on these inputs: informed attackers need an "
+            "anonymizer and --train, the semi-informed one --similar too; possible now: "
+            f"{', '.join(names)}"
+        )
+    return sorted(wanted, key=lambda k: list(ATTACKERS).index(k.name))
+
+
+def embed_stage(
+    rows: Sequence[Utterance], digest: str, encoder: str, identity: str, stages: Stages, label: str
+) -> Embeddings:
+    """Embeddings of a corpus, made once for each encoder."""
+    from voxrisk.attack.embed import embed_corpus
+
+    def make(folder: Path) -> None:
+        embed_corpus(rows, encoder, folder / "embeddings.npz")
+
+    inputs = {"corpus": digest, "encoder": identity}
+    return read_embeddings(stages.run("embed", inputs, make, label=label) / "embeddings.npz")
+
+
+def train_stage(
+    chosen: Evaluation, knowledge: Knowledge, stages: Stages, memory: Path
+) -> tuple[str, str]:
+    """Train the encoder of an informed attacker; its folder, and the hash of what made it."""
+    from voxrisk.attack.recipes import RECIPES
+    from voxrisk.attack.starts import start_checkpoint
+    from voxrisk.attack.train import train_attacker
+
+    assert chosen.train is not None
+    limits = chosen.limits
+    rows = limited(read_corpus(chosen.train), limits.train_minutes, _seconds)
+    name = chosen.similar if knowledge.trains_on == "similar" else chosen.anonymizer
+    protected, _ = anonymize_stage(
+        chosen,
+        rows,
+        digest_corpus(rows, memory),
+        stages,
+        memory,
+        name=name,
+        purpose="training",
+    )
+    recipe = replace(RECIPES["spane" if limits.fine_tune else "small"], epochs=limits.epochs)
+    recipe = replace(recipe, zero_epochs=max(limits.epochs // 2, 1))
+    start = start_checkpoint(chosen.encoder) if limits.fine_tune else None
+
+    def make(folder: Path) -> None:
+        train_attacker(
+            protected,
+            folder / "attacker",
+            recipe,
+            seed=chosen.seed,
+            adversarial=knowledge.adversarial,
+            start=start,
+            cache=folder / "speech",
+        )
+
+    inputs = {
+        "corpus": digest_corpus(protected, memory),
+        "recipe": recipe,
+        "adversarial": knowledge.adversarial,
+        "start": chosen.encoder if limits.fine_tune else None,
+        "seed": chosen.seed,
+    }
+    folder = stages.run("train", inputs, make, label=f"{knowledge.name} attacker")
+    return str(folder / "attacker"), folder.name
+
+
+def _seconds(row: Utterance) -> float:
+    return row.duration or 5.0
+
+
+def run_attack(
+    chosen: Evaluation,
+    knowledge: Knowledge,
+    speech: Speech,
+    sides: Sides,
+    stages: Stages,
+    folder: Path,
+) -> Attack:
+    """Train (if needed), embed, score and measure one attacker; scores go to ``folder``."""
+    encoder = identity = chosen.encoder
+    if knowledge.trained:
+        encoder, identity = train_stage(chosen, knowledge, stages, stages.folder / "hashes.json")
+    kinds = {
+        "original": (speech.original, speech.digest),
+        "anonymized": (speech.anonymized, speech.anonymized_digest),
+    }
+    found = {
+        kind: embed_stage(
+            *kinds[kind], encoder, identity, stages, f"{kind} speech, {knowledge.name}"
+        )
+        for kind in dict.fromkeys((knowledge.enrolls, knowledge.trial))
+    }
+    enroll = _rows(found[knowledge.enrolls], sides.enroll)
+    trial = _rows(found[knowledge.trial], sides.trial)
+    write_scores(folder, knowledge, enroll, trial, sides)
+    scored, _ = join(
+        read_scores(folder / f"scores-{slug(knowledge.name)}.csv"),
+        read_trials(folder / "trials.csv"),
+    )
+    crowd, warnings = count_heads(chosen, knowledge.name, enroll, trial)
+    return Attack(knowledge, encoder, scored, crowd, tuple(warnings))
+
+
+def slug(name: str) -> str:
+    """An attacker's name as it stands in file names."""
+    return name.replace(" + ", "-").replace(" ", "-")
+
+
+def _rows(embeddings: Embeddings, ids: Sequence[str]) -> Embeddings:
+    place = {name: i for i, name in enumerate(embeddings.utterance.tolist())}
+    order = np.array([place[name] for name in ids])
+    return Embeddings(
+        embeddings.utterance[order],
+        embeddings.speaker[order],
+        embeddings.vectors[order],
+        embeddings.source,
+    )
+
+
+def write_scores(
+    folder: Path, knowledge: Knowledge, enroll: Embeddings, trial: Embeddings, sides: Sides
+) -> None:
+    """Scores and trials in our plain form, so that ``voxrisk measure`` gives the same figures."""
+    from voxrisk.attack.trials import score_trials
+
+    models = {
+        speaker: enroll.utterance[enroll.speaker == speaker].tolist()
+        for speaker in np.unique(enroll.speaker).tolist()
+    }
+    rows = sides.rows
+    listed = list(
+        make_trials(
+            [rows[u] for u in sides.enroll],
+            [rows[u] for u in sides.trial],
+            same_gender=sides.same_gender,
+        )
+    )
+    scored = score_trials(trial, listed, models, enroll_embeddings=enroll)
+    pairs = zip(scored.enroll, scored.trial, strict=True)
+    _write_csv(
+        folder / f"scores-{slug(knowledge.name)}.csv",
+        ("enroll", "trial", "score"),
+        ((e, t, repr(s)) for (e, t), s in zip(pairs, scored.score.tolist(), strict=True)),
+    )
+    _write_csv(
+        folder / "trials.csv",
+        ("enroll", "trial", "label", "enroll_speaker", "trial_speaker"),
+        (
+            (
+                t.enroll,
+                t.trial,
+                "target" if t.target else "nontarget",
+                t.enroll,
+                rows[t.trial].speaker,
+            )
+            for t in listed
+        ),
+    )
+
+
+def _write_csv(path: Path, header: Sequence[str], rows: Any) -> None:
+    with atomic(path) as part, part.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+def count_heads(
+    chosen: Evaluation, name: str, a: Embeddings, b: Embeddings
+) -> tuple[Population | None, list[Warned]]:
+    """Singling Out, Linkability and EER for each L that enough speakers have speech for."""
+    speakers = np.unique(a.speaker).size
+    mine = np.unique(a.speaker, return_counts=True)[1]
+    theirs = np.unique(b.speaker, return_counts=True)[1]
+    lengths = [
+        L
+        for L in chosen.limits.lengths
+        if min((mine >= 2 * L).sum(), (theirs >= L).sum()) >= max(2, speakers / 2)
+    ]
+    if not lengths:
+        text = "Too few utterances of each speaker for Singling Out and Linkability in a crowd."
+        return None, [Warned("serious", text)]
+    sizes = sorted(
+        {n for n in (5, 10, 20, *(100 * 2**k for k in range(20))) if n < speakers} | {speakers}
+    )
+    protocol = Protocol(
+        lengths=tuple(lengths),
+        sizes=tuple(sizes),
+        trials=10,
+        seed=chosen.seed,
+        resamples=chosen.limits.resamples if speakers >= 5 else 0,
+        confidence=chosen.confidence,
+    )
+    try:
+        return population(a, b, attacker=name, protocol=protocol), []
+    except InputError as error:
+        return None, [Warned("serious", f"No figures for a crowd of speakers: {error}")]
+
+
+def all_pairs(enroll: Embeddings, trial: Embeddings) -> Trials:
+    """Every trial utterance against every enrolled speaker, for similarity matrices."""
+    from voxrisk.measure import trials
+
+    names = np.unique(enroll.speaker)
+    models = np.stack([enroll.vectors[enroll.speaker == s].mean(axis=0) for s in names])
+    left = models / np.linalg.norm(models, axis=1, keepdims=True)
+    right = trial.vectors / np.linalg.norm(trial.vectors, axis=1, keepdims=True)
+    score = (left.astype(np.float64) @ right.T.astype(np.float64)).ravel()
+    who = np.repeat(names, trial.speaker.size)
+    spoken = np.tile(trial.speaker, names.size)
+    segment = np.tile(np.arange(trial.speaker.size), names.size)
+    return trials(score, who, spoken, segment=segment)
+
+
+def similarity_trials(
+    chosen: Evaluation, speech: Speech, sides: Sides, stages: Stages
+) -> dict[str, Trials]:
+    """OO, OP and PP of the ready encoder."""
+    rows = {
+        "o": embed_stage(speech.original, speech.digest, chosen.encoder, chosen.encoder, stages,
+                         "original speech"),
+        "p": embed_stage(speech.anonymized, speech.anonymized_digest, chosen.encoder,
+                         chosen.encoder, stages, "anonymized speech"),
+    }  # fmt: skip
+    return {
+        f"{a}{b}": all_pairs(_rows(rows[a], sides.enroll), _rows(rows[b], sides.trial))
+        for a, b in ("oo", "op", "pp")
+    }
+
+
+def write_sides(folder: Path, sides: Sides) -> None:
+    """Write which utterances enrolled and which were tried."""
+    plain = {"enroll": sides.enroll, "trial": sides.trial, "by": sides.by}
+    write_text(folder / "sides.json", json.dumps(plain, indent=1) + "\n")

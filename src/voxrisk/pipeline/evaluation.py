@@ -1,0 +1,143 @@
+"""What an evaluation is asked to do: the choices that ``evaluation.yaml`` holds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from voxrisk.types import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much work an evaluation may take.
+
+    Attributes:
+        resamples: Draws of speakers behind each interval.
+        lengths: Conversation lengths L.
+        asr_minutes: At most so much speech of either kind is transcribed.
+        asr: Recogniser.
+        train_minutes: At most so much speech trains an attacker.
+        epochs: Of a training.
+        fine_tune: Begin with the ready encoder instead of a small one from nothing.
+        words: What it will take, told beforehand.
+    """
+
+    resamples: int
+    lengths: tuple[int, ...]
+    asr_minutes: float
+    asr: str
+    train_minutes: float
+    epochs: int
+    fine_tune: bool
+    words: str
+
+
+EFFORTS = {
+    "quick": Effort(
+        300, (1, 3), 6.0, "whisper-tiny.en", 15.0, 3, False,
+        "about 0.15 times the length of the speech on 2 cores; trained attackers are weak",
+    ),
+    "standard": Effort(
+        1000, (1, 3, 30), 30.0, "whisper-tiny.en", 45.0, 6, False,
+        "about 0.4 times the length of the speech on 2 cores, and 15 minutes for each training",
+    ),
+    "paper": Effort(
+        1000, (1, 3, 30), 1e9, "whisper-base", 1e9, 10, True,
+        "days on a CPU, hours on a GPU for each training",
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Everything that is chosen; two equal ones on equal data give equal results.
+
+    Attributes:
+        original: Corpus of original speech.
+        anonymized: The same utterances, anonymized; or
+        anonymizer: a name (``mcadams``, ``knn`` …), or a command with {input} and {output}.
+        options: Options of the anonymizer.
+        select: Its target selection.
+        per: Whether targets are drawn per utterance, speaker or session.
+        targets: Corpus of target speakers, if not the other speakers.
+        train: Other speakers' speech to train attackers on.
+        similar: Anonymizer of the semi-informed attacker.
+        encoder: Ready speaker encoder.
+        effort: ``quick``, ``standard`` or ``paper``.
+        attackers: Names to run, or empty for all that the inputs allow.
+        title: Of the report.
+        seed: Of everything random.
+        confidence: Of the intervals.
+        reveal: Print speaker ids as they are instead of pseudonyms.
+        with_audio: Put a few pairs of utterances into the report.
+        utility: Whether to measure what the speech is still good for.
+    """
+
+    original: Path
+    anonymized: Path | None = None
+    anonymizer: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    select: str = "random"
+    per: str = "utterance"
+    targets: Path | None = None
+    train: Path | None = None
+    similar: str | None = None
+    encoder: str = "ecapa-voxceleb"
+    effort: str = "standard"
+    attackers: Sequence[str] = ()
+    title: str | None = None
+    seed: int = 0
+    confidence: float = 0.95
+    reveal: bool = False
+    with_audio: bool = False
+    utility: bool = True
+
+    def __post_init__(self) -> None:
+        if (self.anonymized is None) == (self.anonymizer is None):
+            raise InputError("give either anonymized speech or an anonymizer, and not both")
+        if self.effort not in EFFORTS:
+            raise InputError(f"effort is {self.effort!r}; it must be {', '.join(EFFORTS)}")
+        if self.similar and not self.train:
+            raise InputError("a similar anonymizer needs training speech: add --train DIR")
+
+    @property
+    def limits(self) -> Effort:
+        """Sizes that go with the effort."""
+        return EFFORTS[self.effort]
+
+
+def write_yaml(evaluation: Evaluation) -> str:
+    """The text of an ``evaluation.yaml`` that repeats this evaluation."""
+    import yaml
+
+    plain = {
+        key: str(value) if isinstance(value, Path) else value
+        for key, value in asdict(evaluation).items()
+        if value not in (None, {}, ()) and value != []
+    }
+    plain["options"] = dict(evaluation.options)
+    plain["attackers"] = list(evaluation.attackers)
+    plain = {key: value for key, value in plain.items() if value not in ({}, [])}
+    return str(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True))
+
+
+def read_yaml(path: Path) -> Evaluation:
+    """Read an ``evaluation.yaml``; relative paths start from its folder."""
+    import yaml
+
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    try:
+        plain = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise InputError(f"{path}: is not YAML ({error})") from error
+    if not isinstance(plain, dict) or "original" not in plain:
+        raise InputError(f"{path}: needs at least the key original")
+    known = {f.name for f in fields(Evaluation)}
+    if unknown := sorted(set(plain) - known):
+        raise InputError(f"{path}: unknown keys {', '.join(unknown)}; known are {sorted(known)}")
+    for key in ("original", "anonymized", "targets", "train"):
+        if plain.get(key):
+            plain[key] = path.parent / str(plain[key])
+    return Evaluation(**plain)

@@ -1,0 +1,202 @@
+"""``voxrisk evaluate`` from speech to results: real audio, a real encoder, real faults."""
+
+import json
+import multiprocessing
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from voxrisk.corpus import Utterance, read_corpus, write_audio, write_corpus
+from voxrisk.corpus.demo import make_demo
+from voxrisk.pipeline.evaluate import evaluate_speech
+from voxrisk.pipeline.evaluation import Evaluation, read_yaml, write_yaml
+from voxrisk.pipeline.score_sets import load_sets, measure_sets
+from voxrisk.pipeline.stages import Stages, digest_corpus
+from voxrisk.types import InputError
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six synthetic voices in two sessions."""
+    folder = tmp_path_factory.mktemp("speech") / "demo"
+    make_demo(folder, voices=6, sentences=3)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("run")
+    return folder, evaluate_speech(chosen(corpus), folder)
+
+
+def chosen(corpus: Path, **more: Any) -> Evaluation:
+    given = {"anonymizer": "mcadams", "effort": "quick", "utility": False, **more}
+    return Evaluation(corpus, **given)
+
+
+def test_results_hold_the_verdict_and_every_attacker(run: tuple[Path, dict[str, Any]]) -> None:
+    folder, results = run
+    assert results == json.loads((folder / "results.json").read_text())
+    assert [a["name"] for a in results["attackers"]][-1] == "original"
+    assert {a["name"] for a in results["attackers"]} == {"original", "ignorant", "lazy-informed"}
+    criteria = {c["criterion"]: c for c in results["verdict"]["criteria"]}
+    assert criteria["inference"]["level"] == "not assessed"
+    assert criteria["linkability"]["N"] == 6
+    texts = " ".join(w["text"] for w in results["warnings"])
+    assert "synthetic" in texts
+    assert "Only 6 speakers" in texts
+    assert "No attacker was trained on anonymized speech" in texts
+    eer = {a["name"]: a["figures"]["rocch_eer"]["value"] for a in results["attackers"]}
+    assert eer["original"] <= eer["ignorant"]
+
+
+def test_speakers_are_pseudonyms_unless_asked_for(run: tuple[Path, dict[str, Any]]) -> None:
+    folder, results = run
+    names = {row.speaker for row in read_corpus(results_original(folder))}
+    text = (folder / "results.json").read_text()
+    assert not any(f'"{name}"' in text for name in names)
+    assert results["attackers"][0]["speakers"][0]["speaker"].startswith("S")
+
+
+def results_original(folder: Path) -> Path:
+    return read_yaml(folder / "evaluation.yaml").original
+
+
+def test_the_scores_of_a_run_give_its_figures(run: tuple[Path, dict[str, Any]]) -> None:
+    """Entering with scores gives the figures of entering with audio."""
+    folder, results = run
+    for attacker in results["attackers"]:
+        path = folder / "scores" / f"scores-{attacker['name']}.csv"
+        sets = load_sets([("x", path)], [folder / "scores" / "trials.csv"])
+        found = measure_sets(sets, resamples=300)[0].figures
+        for name, estimate in attacker["figures"].items():
+            assert found[name].to_json() == estimate
+
+
+def test_a_second_run_does_nothing_twice_and_finds_the_same(
+    corpus: Path, run: tuple[Path, dict[str, Any]]
+) -> None:
+    folder, results = run
+    before = (folder / "results.json").read_bytes()
+    assert evaluate_speech(chosen(corpus), folder) == results
+    assert (folder / "results.json").read_bytes() == before
+    assert json.loads((folder / "run.json").read_text())["stages_run"] == {}
+
+
+def test_the_written_yaml_repeats_the_run(run: tuple[Path, dict[str, Any]], corpus: Path) -> None:
+    folder, _ = run
+    again = read_yaml(folder / "evaluation.yaml")
+    assert again == chosen(corpus)
+    assert write_yaml(again) == (folder / "evaluation.yaml").read_text()
+
+
+def copied(corpus: Path, folder: Path) -> list[Utterance]:
+    """A copy of the corpus that a test may spoil."""
+    shutil.copytree(corpus, folder)
+    return read_corpus(folder)
+
+
+def test_faults_of_the_anonymized_speech_are_told_and_left_out(
+    corpus: Path, run: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    """A file of zeros, an unreadable file, a missing and an extra utterance, another rate."""
+    rows = copied(corpus, tmp_path / "anonymized")
+    write_audio(rows[0].path, np.zeros(16_000, np.float32), rate=16_000)
+    rows[1].path.write_bytes(b"not audio")
+    write_audio(rows[3].path, np.sin(np.arange(16_000) / 9).astype(np.float32), rate=8_000)
+    extra = Utterance("extra-1", rows[5].path, rows[5].speaker, session="9")
+    write_corpus(tmp_path / "anonymized" / "manifest.csv", [*rows[:2], *rows[3:], extra])
+    asked = chosen(corpus, anonymizer=None, anonymized=tmp_path / "anonymized")
+    results = evaluate_speech(asked, tmp_path / "run", stages=run[0] / "stages")
+    texts = " ".join(w["text"] for w in results["warnings"])
+    assert "2 of " in texts
+    assert "silent" in texts
+    assert "unreadable" in texts
+    assert "1 utterances are only in the original corpus" in texts
+    assert "1 utterances are only in the anonymized corpus" in texts
+    assert results["corpus"]["utterances"] == len(rows) - 3
+
+
+@pytest.mark.parametrize("speakers", [1, 3])
+def test_few_speakers(corpus: Path, tmp_path: Path, speakers: int) -> None:
+    rows = read_corpus(corpus)
+    names = sorted({row.speaker for row in rows})[:speakers]
+    write_corpus(tmp_path / "few.csv", [row for row in rows if row.speaker in names])
+    results = evaluate_speech(chosen(tmp_path / "few.csv"), tmp_path / "run")
+    texts = " ".join(w["text"] for w in results["warnings"])
+    if speakers == 1:
+        assert "nobody to be confused with" in texts
+        assert results["attackers"] == []
+        assert {c["level"] for c in results["verdict"]["criteria"]} == {"not assessed"}
+    else:
+        assert "Only 3 speakers" in texts
+        assert results["attackers"][0]["figures"]["rocch_eer"]["interval"] is None
+
+
+def test_folders_that_do_not_match(corpus: Path, tmp_path: Path) -> None:
+    rows = copied(corpus, tmp_path / "other")
+    renamed = [Utterance(f"x{i}", row.path, row.speaker) for i, row in enumerate(rows)]
+    write_corpus(tmp_path / "other" / "manifest.csv", renamed)
+    asked = chosen(corpus, anonymizer=None, anonymized=tmp_path / "other")
+    with pytest.raises(InputError, match="no utterance id is in both corpora"):
+        evaluate_speech(asked, tmp_path / "run")
+
+
+def test_choices_that_cannot_be(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="either anonymized speech or an anonymizer"):
+        Evaluation(tmp_path)
+    with pytest.raises(InputError, match="effort is 'huge'"):
+        chosen(tmp_path, effort="huge")
+    with pytest.raises(InputError, match="needs training speech"):
+        chosen(tmp_path, similar="world")
+    bad = tmp_path / "evaluation.yaml"
+    bad.write_text("original: x\nanonymiser: y\n")
+    with pytest.raises(InputError, match="unknown keys anonymiser"):
+        read_yaml(bad)
+
+
+def slow_stage(folder: Path, log: Path) -> None:
+    def make(inside: Path) -> None:
+        with log.open("a") as stream:
+            stream.write("made\n")
+        time.sleep(0.5)
+        (inside / "result").write_text("done")
+
+    Stages(folder).run("check", {"x": 1}, make, label="test")
+
+
+def test_two_runs_at_once_do_the_work_once(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    arguments = (tmp_path / "stages", tmp_path / "log")
+    pair = [context.Process(target=slow_stage, args=arguments) for _ in range(2)]
+    for process in pair:
+        process.start()
+    for process in pair:
+        process.join()
+        assert process.exitcode == 0
+    assert (tmp_path / "log").read_text() == "made\n"
+
+
+def test_a_stage_that_failed_is_not_done(tmp_path: Path) -> None:
+    def fail(_: Path) -> None:
+        raise InputError("broken")
+
+    stages = Stages(tmp_path)
+    with pytest.raises(InputError, match="broken"):
+        stages.run("check", {"x": 1}, fail, label="test")
+    made = stages.run("check", {"x": 1}, lambda f: (f / "r").touch(), label="test")
+    assert (made / "r").exists()
+    assert stages.run("check", {"x": 2}, lambda f: None, label="test") != made
+
+
+def test_a_corpus_is_known_by_what_it_sounds_like(corpus: Path, tmp_path: Path) -> None:
+    rows = copied(corpus, tmp_path / "copy")
+    memory = tmp_path / "hashes.json"
+    first = digest_corpus(rows, memory)
+    assert digest_corpus(read_corpus(corpus), memory) == first
+    write_audio(rows[0].path, np.ones(400, np.float32) / 2, rate=16_000)
+    assert digest_corpus(rows, memory) != first
