@@ -11,6 +11,8 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("voxrisk needs Python 3.11 or later; this is %s. Try: make PYTHON=python3.11" % sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --editable '.[test,lint]'
+	# SpeechBrain is an oracle of the tests; its own dependencies would pull CUDA, so it comes without.
+	$(PIP) --no-deps speechbrain hyperpyyaml ruamel.yaml
 	touch $@
 
 demo: $(VENV)/installed
