@@ -319,7 +319,7 @@ def test_pdf_without_a_browser_names_the_ways_out(path, tmp_path, monkeypatch):
 def test_what_was_not_measured_is_said_and_nothing_breaks(browser, results, tmp_path):
     bare = copy.deepcopy(results)
     bare |= {"similarity": None, "utility": {"missing": {"all": "no transcripts"}}, "audio": []}
-    bare["corpus"] |= {"genders": {}, "synthetic": None}
+    bare["corpus"] |= {"genders": {"unknown": 20}, "synthetic": None}
     for a in bare["attackers"]:
         a |= {"population": [], "groups": [], "speakers": []}
         for e in a["figures"].values():
@@ -338,6 +338,7 @@ def test_what_was_not_measured_is_said_and_nothing_breaks(browser, results, tmp_
             assert text.count("Not measured") >= 4
             assert "nan" not in text.lower().split()
             assert "None" not in text
+            assert "unknown" not in seen.page.locator("header").text_content()
             assert seen.said == []
 
 

@@ -69,6 +69,10 @@ def test_sampled_p_value_comes_near_the_t_test_for_many_speakers():
     assert found.p_value == pytest.approx(stats.ttest_1samp(a, 0.0).pvalue, abs=0.01)
 
 
+def test_sampled_p_value_counts_the_pattern_in_hand_so_it_is_never_zero():
+    assert paired_difference(np.ones(30), np.zeros(30), resamples=99).p_value == 0.01
+
+
 def test_same_seed_same_result_and_another_seed_another_interval():
     rng = np.random.default_rng(1)
     a, b = rng.random(20), rng.random(20)
@@ -101,6 +105,7 @@ def test_holm_never_lowers_a_p_value_and_keeps_the_order(p):
     adjusted = holm(p)
     assert (adjusted >= np.array(p)).all()
     assert (adjusted <= 1.0).all()
+    assert adjusted.min() == min(1.0, len(p) * min(p))
     assert (np.diff(adjusted[np.argsort(p, kind="stable")]) >= 0).all()
 
 

@@ -152,7 +152,8 @@ def _curve(
     for n, low, high in spans if len(spans) == 1 else ():
         plot.whisker((n, low), (n, high), colour)
     plot.line([(e["N"], _risk(metric, e["value"])) for e in points], colour)
-    for e in points:
+    marked = _spread([plot.x.share(e["N"]) for e in points])
+    for k, e in enumerate(points):
         value = _risk(metric, e["value"])
         tip = f"{words.both_names(attacker)}\nL = {e['L']}, N = {e['N']:,}: {words.percent(value)}"
         if metric == "rocch_eer":
@@ -162,10 +163,22 @@ def _curve(
             tip += f"\ninterval {words.bounds(metric, *ends)}"
         tip += f"\nguessing {words.percent(_risk(metric, e['chance']))}"
         plot.point(
-            e["N"], value, colour, shape, tip, size=3.0,
+            e["N"], value, colour, shape, tip, size=3.0 if k in marked else 0,
             metric=metric, l=e["L"], n=e["N"], value=e["value"], low=e["low"], high=e["high"],
         )  # fmt: skip
     plot.end()
+
+
+def _spread(places: Sequence[float], *, most: int = 12) -> set[int]:
+    """Which points of a curve to mark, so that marks never hide the line.
+
+    >>> _spread([0.0, 0.5, 1.0]), len(_spread([k / 500 for k in range(501)]))
+    ({0, 1, 2}, 12)
+    """
+    if len(places) <= most:
+        return set(range(len(places)))
+    wanted = [places[0] + (places[-1] - places[0]) * k / (most - 1) for k in range(most)]
+    return {min(range(len(places)), key=lambda i: abs(places[i] - w)) for w in wanted}
 
 
 def _risk(metric: str, value: float) -> float:

@@ -131,8 +131,10 @@ def _published_chance(r: Results) -> float | None:
 
 
 def _genders(genders: Mapping[str, int] | None) -> str:
-    full = {"f": "female", "m": "male"}
-    return ", ".join(f"{n} {full.get(g, g)}" for g, n in (genders or {}).items())
+    if not genders or set(genders) == {"unknown"}:
+        return ""
+    full = {"f": "female", "m": "male", "unknown": "of unknown gender"}
+    return ", ".join(f"{n} {full.get(g, g)}" for g, n in genders.items())
 
 
 def _zebra_entries(r: Results, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -48,11 +48,15 @@ _FRACTIONS = ((1, 10), (1, 5), (1, 4), (3, 10), (1, 3), (2, 5), (1, 2), (3, 5), 
 
 
 def percent(value: float, *, sign: bool = False) -> str:
-    r"""A fraction as percent with one decimal.
+    r"""A fraction as percent with one decimal; what would look like nothing keeps its first digit.
 
-    >>> percent(0.4137), percent(-0.02, sign=True)
-    ('41.4\xa0%', '−2.0\xa0%')
+    >>> percent(0.4137), percent(-0.02, sign=True), percent(1 / 21920)
+    ('41.4\xa0%', '−2.0\xa0%', '0.005\xa0%')
     """
+    if 0.0 < abs(value) < 0.0005:
+        shown = f"{100.0 * value:{'+' if sign else ''}.1g}"
+        if "e" not in shown:
+            return f"{shown}\u00a0%".replace("-", "−")
     return f"{_number(100.0 * value, 1, sign=sign)}\u00a0%"
 
 
@@ -110,8 +114,8 @@ def bounds(name: str, low: float, high: float) -> str:
 def one_in(rate: float) -> str:
     """A probability in the words of a game of chance.
 
-    >>> [one_in(p) for p in (0.0, 0.05, 0.34, 0.66, 0.98, 1.0)]
-    ['never', 'about 1 in 20', 'about 1 in 3', 'about 2 in 3', 'nearly always', 'always']
+    >>> [one_in(p) for p in (0.0, 0.05, 0.34, 0.376, 0.98)]
+    ['never', 'about 1 in 20', 'about 1 in 3', 'about 38 in 100', 'nearly always']
     """
     if rate in (0.0, 1.0):
         return "always" if rate else "never"
@@ -120,6 +124,8 @@ def one_in(rate: float) -> str:
     if rate < 0.095:
         return f"about 1 in {round(1.0 / rate):,}"
     top, bottom = min(_FRACTIONS, key=lambda f: abs(f[0] / f[1] - rate))
+    if abs(top / bottom - rate) > 0.02:
+        top, bottom = round(100 * rate), 100
     return f"about {top} in {bottom}"
 
 
