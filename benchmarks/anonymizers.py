@@ -5,8 +5,9 @@
 
 ``run`` anonymizes the whole corpus with one worker (and resumes) towards twelve target speakers;
 ``score`` prints the table of docs/anonymizers.md. Words: faster-whisper tiny.en, greedy. Speaker:
-the ready ECAPA on the corpus's own trials, ROCCH-EER, with clear enrolment (an attacker who ignores the protection) and with
-protected enrolment (one who uses the anonymizer too, but does not retrain).
+the ready ECAPA on the corpus's own trials, ROCCH-EER, with clear enrolment (an attacker who ignores
+the protection) and with protected enrolment (one who uses the anonymizer too, but does not
+retrain).
 """
 
 import argparse
