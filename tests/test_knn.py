@@ -333,7 +333,7 @@ def test_far_draws_from_the_farthest_and_gender_is_kept() -> None:
         strategy="far",
         gender="same",
         size=3,
-        world=5,
+        farthest=5,
         per="utterance",
         seed=0,
         vectors=lambda: vectors,
@@ -351,7 +351,7 @@ def test_dense_draws_half_of_one_cluster() -> None:
     names = sorted(speakers_of(rows))
     vectors = {name: np.array([1.0, 0.01 * i]) for i, name in enumerate(names[:9])}
     vectors |= {name: np.array([-1.0, 0.01 * i]) for i, name in enumerate(names[9:])}
-    options = {"gender": "random", "size": 9, "world": 5, "per": "speaker", "seed": 4}
+    options = {"gender": "random", "size": 9, "farthest": 5, "per": "speaker", "seed": 4}
     pool = speakers_of(rows)
     chosen = pool_targets(rows, pool, strategy="dense", vectors=lambda: vectors, **options)
     for group in chosen:

@@ -129,7 +129,7 @@ def _pool(
     strategy: str = "far",
     gender: str = "same",
     size: int = 4,
-    world: int = 20,
+    farthest: int = 20,
     part: str = "whisper",
     k: int | None = None,
     encoder: str | None = None,
@@ -137,7 +137,7 @@ def _pool(
     target_seconds: float = 60.0,
 ) -> Anonymizer:
     through = _knn(part=part, k=k, encoder=encoder, vocoder=vocoder, target_seconds=target_seconds)
-    choice = {"strategy": strategy, "gender": gender, "size": size, "world": world}
+    choice = {"strategy": strategy, "gender": gender, "size": size, "farthest": farthest}
     parameters = {**through.parameters, **choice}
     return replace(through, name="pool", parameters=parameters, pool=choice)
 

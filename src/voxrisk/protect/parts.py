@@ -135,7 +135,7 @@ def _whisper_content() -> Callable[[Array, NDArray[np.floating]], Array]:
     """A function from samples to content features ``(t, 384)`` at given times in seconds."""
     from voxrisk.models import model_path
 
-    require("torch", extra="attack")
+    require("torch", extra="knn")
     from voxrisk.protect.whisper import FRAMES_PER_SECOND, encode, load_encoder
 
     encoder = load_encoder(model_path("whisper-tiny.en"))
@@ -159,7 +159,7 @@ def _whisper_content() -> Callable[[Array, NDArray[np.floating]], Array]:
 @functools.lru_cache(maxsize=1)
 def wavlm_part(encoder_path: Path, vocoder_path: Path) -> Part:
     """WavLM and its HiFi-GAN, from the checkpoints that kNN-VC publishes."""
-    require("torch", extra="attack")
+    require("torch", extra="knn")
     from voxrisk.protect.hifigan import load_generator
     from voxrisk.protect.wavlm import FRAMES_PER_SECOND, encode, load_wavlm
 

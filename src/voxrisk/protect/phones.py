@@ -17,7 +17,7 @@ SILENCE = "SIL"
 
 @functools.lru_cache(maxsize=1)
 def _decoder() -> Any:
-    pocketsphinx = require("pocketsphinx", extra="align")
+    pocketsphinx = require("pocketsphinx", extra="knn")
     models = pocketsphinx.get_model_path() + "/en-us"
     return pocketsphinx.Decoder(
         hmm=f"{models}/en-us",

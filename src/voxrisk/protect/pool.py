@@ -41,7 +41,7 @@ def pool_targets(
     strategy: str,
     gender: str,
     size: int,
-    world: int,
+    farthest: int,
     per: str,
     seed: int,
     vectors: Callable[[], Vectors],
@@ -54,7 +54,7 @@ def pool_targets(
         strategy: ``random``, ``far`` or ``dense``.
         gender: ``same``, ``opposite`` or ``random`` (either).
         size: How many speakers make a pseudo-speaker.
-        world: ``far`` draws them out of so many farthest speakers (B1: 100 out of 200).
+        farthest: ``far`` draws them out of so many farthest speakers (B1: 100 out of 200).
         per: Draw anew per utterance, speaker or session.
         seed: Seed of every draw.
         vectors: Gives a vector for each speaker; not asked for ``random``.
@@ -66,7 +66,7 @@ def pool_targets(
         )
     known = vectors() if strategy != "random" else {}
     allowed = {
-        name: _allowed(name, candidates(own, pool, gender), strategy, size, world, known)
+        name: _allowed(name, candidates(own, pool, gender), strategy, size, farthest, known)
         for name, own in speakers_of(rows).items()
     }
     chosen = []
@@ -81,13 +81,13 @@ def pool_targets(
 
 
 def _allowed(
-    source: str, others: list[str], strategy: str, size: int, world: int, vectors: Vectors
+    source: str, others: list[str], strategy: str, size: int, farthest: int, vectors: Vectors
 ) -> list[list[str]]:
     """Groups of speakers, one of which the pseudo-speaker is drawn from."""
     if strategy == "random":
         return [others]
     if strategy == "far":
-        far = np.argsort(-distances(source, others, vectors), kind="stable")[: max(world, size)]
+        far = np.argsort(-distances(source, others, vectors), kind="stable")[: max(farthest, size)]
         return [[others[int(i)] for i in sorted(far)]]
     points = np.stack([vectors[name] for name in others]).astype(np.float32)
     points /= np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-9)

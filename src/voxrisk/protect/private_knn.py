@@ -2,14 +2,13 @@
 
 Two leaks of kNN-VC are closed by degrees. Durations: each phone lasts w · predicted + (1 − w) ·
 actual. Variation: each phone of the target speaker is reduced to a few candidate frames (k-means),
-and a source frame becomes the nearest candidate. "7-8" is w = 0.7 with 8
-candidates, "3-16" is w = 0.3 with 16.
+and source frames become candidates. "7-8" is w = 0.7 with 8 candidates, "3-16" is w = 0.3 with 16.
 
 What differs from the paper: phones come from pocketsphinx instead of a decoder trained on WavLM
 features, and the predicted duration of a phone is the target speaker's mean duration of it instead
 of the output of a network trained for text-to-speech. Because this recogniser errs more often, a
-source frame may become a candidate of any phone, not only of the one that was recognised; and the
-chosen candidates are smoothed over 25 ms.
+source frame becomes the mean of the 4 nearest candidates of all phones, not the nearest one of the
+phone that was recognised; and the result is smoothed over 25 ms.
 
 Source: C. Franzreb et al., "Private kNN-VC: Interpretable anonymization of converted speech",
 Interspeech 2025.
@@ -36,7 +35,7 @@ from voxrisk.protect.world import convert_pitch
 from voxrisk.types import InputError
 
 CONFIGURATIONS = {"7-8": (0.7, 8), "3-16": (0.3, 16)}
-AVERAGED = 4  # frames of a cluster that make its candidate
+AVERAGED = 4  # frames of a cluster make its candidate, and candidates make a frame
 SMOOTHED = 0.025  # seconds
 
 
@@ -98,8 +97,8 @@ def private_knn(samples: Array, voice: PhoneVoice, part: Part, *, weight: float)
     order, _ = stretch(labels, voice.durations, weight)
     own = keys(source, part, voice.projection)[order]
     pool = np.concatenate(list(voice.keys.values()))
-    values = np.concatenate(list(voice.values.values()))[nearest(own, pool, 1)[:, 0]]
-    values = _smooth(values, max(1, round(SMOOTHED * part.rate)))
+    chosen = np.concatenate(list(voice.values.values()))[nearest(own, pool, AVERAGED)]
+    values = _smooth(chosen.mean(axis=1), max(1, round(SMOOTHED * part.rate)))
     values[:, part.kept] = source.values[order][:, part.kept]
     f0 = convert_pitch(source.f0, pitch_statistics(source.f0), voice.log_f0)[order]
     return part.vocode(values, f0, round(len(order) / part.rate * 16_000))
