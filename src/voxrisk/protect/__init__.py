@@ -1,7 +1,4 @@
-<<<<<<< HEAD
-"""Speech made harder to recognise: anonymizers, target selection, alignment and slicing."""
-=======
-"""Protected speech: anonymizers, target selection, and what cuts speech into pieces.
+"""Speech made harder to recognise: anonymizers, target selection, alignment and slicing.
 
 >>> from voxrisk.protect import anonymize  # doctest: +SKIP
 >>> anonymize(read_corpus("corpus"), "protected", "world", select="same-gender")  # doctest: +SKIP
@@ -12,4 +9,3 @@ from voxrisk.protect.run import anonymize
 from voxrisk.protect.targets import select_targets
 
 __all__ = ["ANONYMIZERS", "Anonymizer", "anonymize", "anonymizer", "select_targets"]
->>>>>>> protect
