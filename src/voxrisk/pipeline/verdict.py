@@ -113,8 +113,8 @@ def compared(e: Estimate, original: Estimate | None) -> str:
     low = e.interval.low if e.interval else e.value
     if low <= e.chance or e.value <= e.chance:
         return "at chance"
-    floor = original.interval.low if original and original.interval else None
-    if original and e.value >= (floor if floor is not None else original.value):
+    high = e.interval.high if e.interval else e.value
+    if original and high >= original.value:
         return "as original"
     return "above chance"
 
