@@ -8,8 +8,8 @@ import typer
 
 
 def anonymize(
-    corpus: Annotated[Path, typer.Argument(help="Corpus: a folder with manifest.csv.")],
-    out: Annotated[Path, typer.Option("-o", "--out", help="Output folder.")],
+    corpus: Annotated[Path, typer.Argument(help="The corpus to protect, in any known form.")],
+    out: Annotated[Path, typer.Option("-o", "--output", help="Output folder.")],
     name: Annotated[
         str,
         typer.Option(

@@ -14,12 +14,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 
 from voxrisk import __version__
-from voxrisk.corpus import Utterance, read_audio, read_corpus, write_audio, write_corpus
+from voxrisk.corpus import (
+    Utterance,
+    file_name,
+    read_audio,
+    read_corpus,
+    write_audio,
+    write_corpus,
+)
 from voxrisk.files.atomic import output_folder, write_text
 from voxrisk.protect.anonymizers import Anonymizer, Samples, anonymizer
 from voxrisk.protect.targets import Vectors, select_targets, speakers_of, unit_generator, unit_of
@@ -246,7 +252,7 @@ def _convert(plan: Plan, job: Job) -> dict[str, Any]:
     drawn = tool.draw(generator)
     length = len(samples) if tool.keeps_duration else None
     protected, scale = finish(tool.convert(samples, voices, generator, **drawn), length=length)
-    write_audio(plan.out / _file_name(job.row.utterance), protected, rate=RATE)
+    write_audio(plan.out / _file(job.row.utterance), protected, rate=RATE)
     changed = {"scale": round(scale, 6)} if scale < 1 else {}
     return {
         "utterance": job.row.utterance,
@@ -255,14 +261,8 @@ def _convert(plan: Plan, job: Job) -> dict[str, Any]:
     }
 
 
-def _file_name(utterance: str) -> Path:
-    """A path below the output folder that no id can leave, different for different ids."""
-    name = quote(utterance, safe="+=@, ")
-    if name.startswith("."):
-        name = "%2E" + name[1:]
-    if len(name) > 180:
-        name = name[:100] + hashlib.sha256(utterance.encode()).hexdigest()
-    return Path("audio") / f"{name}.flac"
+def _file(utterance: str) -> Path:
+    return Path("audio") / file_name(utterance, ".flac")
 
 
 def _open_run(out: Path, settings: Mapping[str, Any], *, force: bool) -> bool:
@@ -295,7 +295,7 @@ def _read_journals(out: Path) -> dict[str, dict[str, Any]]:
     return {
         line["utterance"]: line
         for line in _journal_lines(out)
-        if (out / _file_name(line["utterance"])).is_file()
+        if (out / _file(line["utterance"])).is_file()
     }
 
 
@@ -322,7 +322,7 @@ def _close_run(out: Path, jobs: Sequence[Job], settings: Mapping[str, Any]) -> l
         }
         if job.targets:
             extra["target"] = "+".join(name for name, _ in job.targets)
-        path = out / _file_name(job.row.utterance)
+        path = out / _file(job.row.utterance)
         rows.append(
             replace(
                 job.row,
