@@ -8,13 +8,13 @@ import typer
 from voxrisk.types import InputError
 
 COMPARE_EXAMPLE = """
-**Example**
+[bold]Example[/]
 
     voxrisk compare runs/mcadams runs/knnvc -o compare.html
     voxrisk compare "weak=runs/a" "strong=runs/b" -o compare.html
 """
 REPORT_EXAMPLE = """
-**Example**
+[bold]Example[/]
 
     voxrisk report runs/mcadams --pdf --force
 """

@@ -9,7 +9,7 @@ import typer
 from voxrisk.types import InputError
 
 EXAMPLE = """
-**Examples**
+[bold]Examples[/]
 
     voxrisk evaluate --original speech --anonymized protected -o run
 
