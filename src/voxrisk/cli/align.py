@@ -17,7 +17,9 @@ def align(
     Align the clear speech once and slice its anonymized versions with the same table. Words that
     are not in the dictionary get no times.
 
-    Example: `voxrisk align LibriSpeech/test-clean -o words.csv`
+    \b
+    Example:
+      voxrisk align LibriSpeech/test-clean -o words.csv
     """
     from voxrisk.corpus.table import read_corpus
     from voxrisk.protect.aligner import align_utterance

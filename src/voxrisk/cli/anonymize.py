@@ -46,7 +46,9 @@ def anonymize(
 
     A run that was stopped goes on where it was when the same command is given again.
 
-    Example: `voxrisk anonymize corpus --with world --select same-gender -o protected`
+    \b
+    Example:
+      voxrisk anonymize corpus --with world --select same-gender -o protected
     """
     from voxrisk.corpus import read_corpus
     from voxrisk.protect.anonymizers import parse_options

@@ -7,16 +7,14 @@ import typer
 
 from voxrisk.types import InputError
 
-COMPARE_EXAMPLE = """
-[bold]Example[/]
-
-    voxrisk compare runs/mcadams runs/knnvc -o compare.html
-    voxrisk compare "weak=runs/a" "strong=runs/b" -o compare.html
+COMPARE_EXAMPLE = """\b
+Example:
+  voxrisk compare runs/mcadams runs/knnvc -o compare.html
+  voxrisk compare "weak=runs/a" "strong=runs/b" -o compare.html
 """
-REPORT_EXAMPLE = """
-[bold]Example[/]
-
-    voxrisk report runs/mcadams --pdf --force
+REPORT_EXAMPLE = """\b
+Example:
+  voxrisk report runs/mcadams --pdf --force
 """
 Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
 

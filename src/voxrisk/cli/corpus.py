@@ -42,7 +42,9 @@ def check(
 
     All problems are told together. Exit code 0: none; 1: some; 2: the corpus cannot be read at all.
 
-    Example: `voxrisk corpus check LibriSpeech/test-clean`
+    \b
+    Example:
+      voxrisk corpus check LibriSpeech/test-clean
     """
     from voxrisk.corpus.check import check_corpus
     from voxrisk.corpus.table import read_corpus
@@ -86,7 +88,9 @@ def import_(
 ) -> None:
     """Write the plain table of any known corpus, to look at or to edit.
 
-    Example: `voxrisk corpus import cv-corpus-17.0/en -o manifest.csv`
+    \b
+    Example:
+      voxrisk corpus import cv-corpus-17.0/en -o manifest.csv
     """
     from voxrisk.corpus.table import read_corpus, write_corpus
     from voxrisk.types import InputError
@@ -129,7 +133,9 @@ def split(
     Writes one manifest for each side, split.json, and for sessions the trial list: enroll.csv
     (enroll,utterance) and trials.csv (enroll,trial,label).
 
-    Example: `voxrisk corpus split LibriSpeech/test-clean --by session --same-gender -o trials`
+    \b
+    Example:
+      voxrisk corpus split LibriSpeech/test-clean --by session --same-gender -o trials
     """
     from voxrisk.corpus import splits
     from voxrisk.corpus.table import read_corpus
@@ -190,7 +196,9 @@ def demo(
 
     Needs espeak-ng (`pip install 'voxrisk[demo]'`, GPL-3). The same options give the same bytes.
 
-    Example: `voxrisk corpus demo -o demo`
+    \b
+    Example:
+      voxrisk corpus demo -o demo
     """
     from voxrisk.corpus.demo import make_demo
     from voxrisk.files.atomic import output_folder

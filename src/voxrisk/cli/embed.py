@@ -26,7 +26,9 @@ def embed(
     A run that was killed continues where it stopped. An utterance that is silent, shorter than
     0.1 s or not finite stops the run, with its name.
 
-    Example: `voxrisk embed LibriSpeech/test-clean --encoder ecapa-voxceleb -o embeddings.npz`
+    \b
+    Example:
+      voxrisk embed LibriSpeech/test-clean --encoder ecapa-voxceleb -o embeddings.npz
     """
     from voxrisk.attack.embed import embed_corpus
     from voxrisk.corpus import read_corpus

@@ -8,14 +8,11 @@ import typer
 
 from voxrisk.types import InputError
 
-EXAMPLE = """
-[bold]Examples[/]
-
-    voxrisk evaluate --original speech --anonymized protected -o run
-
-    voxrisk evaluate --original speech --anonymizer mcadams --train other-speakers -o run
-
-    voxrisk evaluate --config run/evaluation.yaml -o again
+EXAMPLE = """\b
+Example:
+  voxrisk evaluate --original speech --anonymized protected -o run
+  voxrisk evaluate --original speech --anonymizer mcadams --train other-speakers -o run
+  voxrisk evaluate --config run/evaluation.yaml -o again
 """
 
 

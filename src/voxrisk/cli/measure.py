@@ -11,11 +11,10 @@ from voxrisk.types import InputError
 if TYPE_CHECKING:
     from voxrisk.pipeline.score_sets import ScoreSet
 
-EXAMPLE = """
-[bold]Example[/]
-
-    voxrisk measure anonymized.csv --trials trials.csv --reference original.csv -o figures
-    voxrisk measure B1=b1.txt B2=b2.txt --trials trials_f --speakers utt2spk -o compare
+EXAMPLE = """\b
+Example:
+  voxrisk measure anonymized.csv --trials trials.csv --reference original.csv -o figures
+  voxrisk measure B1=b1.txt B2=b2.txt --trials trials_f --speakers utt2spk -o compare
 """
 
 

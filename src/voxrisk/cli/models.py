@@ -15,7 +15,10 @@ def list_models(
 ) -> None:
     """List the trained models: size, licence, whether it is in the cache, what it is for.
 
-    Example: `voxrisk models`, then `voxrisk models fetch ecapa-voxceleb`
+    \b
+    Example:
+      voxrisk models
+      voxrisk models fetch ecapa-voxceleb
     """
     if context.invoked_subcommand:
         return
@@ -50,7 +53,9 @@ def fetch(
 ) -> None:
     """Fetch models into the cache; each file is accepted only with the right SHA-256.
 
-    Example: `voxrisk models fetch whisper-tiny.en hifigan-universal`
+    \b
+    Example:
+      voxrisk models fetch whisper-tiny.en hifigan-universal
     """
     from voxrisk.models import MODELS, model_path
     from voxrisk.types import InputError

@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from voxrisk.pipeline.population_study import Attacker
     from voxrisk.types import Estimate
 
-EXAMPLE = """
-[bold]Example[/]
-
-    voxrisk population A.npz B.npz -L 1,3,30 -N 20,100,1000 -o curves
-    voxrisk population orig.npz --name original --attacker informed=anon.npz -L 1,3 -o curves
+EXAMPLE = """\b
+Example:
+  voxrisk population A.npz B.npz -L 1,3,30 -N 20,100,1000 -o curves
+  voxrisk population orig.npz --name original --attacker informed=anon.npz -L 1,3 -o curves
 """
 
 

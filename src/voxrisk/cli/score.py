@@ -53,8 +53,10 @@ def score(
 ) -> None:
     """Score trials: the cosine between mean enrolment vector and trial vector, unless told else.
 
-    Example: `voxrisk score anonymized.npz --enroll-embeddings original.npz --trials trials.csv
-    --enroll enroll.csv -o scores.csv`
+    \b
+    Example:
+      voxrisk score anonymized.npz --enroll-embeddings original.npz
+        --trials trials.csv --enroll enroll.csv -o scores.csv
     """
     from voxrisk.attack.score import cosine, plda, speaker_means
     from voxrisk.attack.trials import score_trials, write_scores

@@ -48,7 +48,9 @@ def slice_(
     with Slicing", Algorithm 1). Short slices make a voice harder to recognise and the text harder
     to put together again. Run it again after an interruption and it goes on where it was.
 
-    Example: `voxrisk slice anonymized --duration 1.0 --shuffle -o published`
+    \b
+    Example:
+      voxrisk slice anonymized --duration 1.0 --shuffle -o published
     """
     from voxrisk.corpus.table import read_corpus
     from voxrisk.files.atomic import output_folder

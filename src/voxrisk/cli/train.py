@@ -48,7 +48,9 @@ def train(
     The same command after a kill goes on where it stopped. On several GPUs:
     `torchrun --nproc-per-node 4 -m voxrisk train …`
 
-    Example: `voxrisk train anonymized/train -o attacker --recipe spane --adversarial`
+    \b
+    Example:
+      voxrisk train anonymized/train -o attacker --recipe spane --adversarial
     """
     from voxrisk.attack.recipes import RECIPES
     from voxrisk.attack.starts import start_checkpoint

@@ -53,7 +53,9 @@ def utility(
     Utterances are paired by id. A run that was stopped goes on where it was when the same command
     is given again. Writes utility.json and utterances.csv.
 
-    Example: `voxrisk utility corpus protected -o utility`
+    \b
+    Example:
+      voxrisk utility corpus protected -o utility
     """
     import json
 
