@@ -1,8 +1,8 @@
-"""Error rates of a speaker verification attack: five published EERs, each under its own name.
+"""Error rates of a speaker verification attack: four published EERs, each under its own name.
 
 The equal error rate is where the attacker's misses and false alarms balance: 0 means that every
 speaker is told apart, 0.5 that the attacker might as well toss a coin. On one and the same score
-file the five definitions below can differ by a percentage point or more, so the name says which one
+file the definitions below can differ by a percentage point or more, so the name says which one
 it is. The default everywhere is the convex hull.
 """
 
