@@ -297,6 +297,7 @@ from pathlib import Path
 import torch
 from torch import distributed
 from voxrisk.attack import train
+from voxrisk.attack.parallel import leave_world
 from voxrisk.attack.recipes import SMALL
 from voxrisk.attack.sizes import EcapaSize
 from voxrisk.corpus import read_corpus
@@ -312,7 +313,7 @@ own = torch.cat([p.detach().ravel() for p in seen[0].parameters()])
 both = [torch.empty_like(own) for _ in range(2)]
 distributed.all_gather(both, own)
 assert torch.equal(*both), "the processes have drifted apart"
-distributed.destroy_process_group()
+leave_world()
 """
 
 
@@ -329,7 +330,7 @@ def test_two_processes_train_one_attacker(shared, tmp_path):
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.returncode == 0, done.stderr[:4000]
     assert load_encoder(out).dimension == 8
 
 

@@ -40,6 +40,13 @@ class World:
             distributed.barrier()
 
 
+def leave_world() -> None:
+    """End the work of several processes together: one that leaves early can bring others down."""
+    if distributed.is_available() and distributed.is_initialized():
+        distributed.barrier()
+        distributed.destroy_process_group()
+
+
 def join_world(device: torch.device) -> World:
     """Join the processes that ``torchrun`` started (it sets WORLD_SIZE, RANK and LOCAL_RANK)."""
     size = int(os.environ.get("WORLD_SIZE", "1"))

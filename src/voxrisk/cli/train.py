@@ -58,6 +58,7 @@ def train(
     from voxrisk.types import require
 
     require("torch", extra="attack")
+    from voxrisk.attack.parallel import leave_world
     from voxrisk.attack.train import forget_training, train_attacker
 
     given = {"epochs": epochs, "zero_epochs": zero_epochs, "batch": batch, "max_rate": max_rate}
@@ -95,3 +96,4 @@ def train(
         else:
             target = "" if last.ver_target is None else f", VER_T {100 * last.ver_target:.1f} %"
             print(f"{folder}: VER_S {100 * last.ver_source:.1f} %{target}")
+    leave_world()
