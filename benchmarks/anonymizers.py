@@ -15,8 +15,6 @@ import csv
 import json
 import os
 import re
-import resource
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -48,16 +46,16 @@ def run(corpus: Path, out: Path, names: Sequence[str], speakers: int | None) -> 
     targets = _targets(rows)
     for name in names or RUNS:
         anonymizer, options = RUNS[name]
-        started, used = time.monotonic(), _cpu()
         done = anonymize(
             sources, out / name, anonymizer, options=options, targets=targets, workers=1
         )
-        seconds = sum(row.duration or 0 for row in done)
-        speed = {"seconds": seconds, "cpu": _cpu() - used, "wall": time.monotonic() - started}
-        record = out / f"{name}.speed.json"
-        if not record.exists():  # a resumed run would count only its last part
-            record.write_text(json.dumps(speed))
-        print(f"{name}: {len(done)} utterances, {seconds / speed['cpu']:.1f} × real time per core")
+        print(f"{name}: {len(done)} utterances, {_speed(out / name):.1f} × real time per core")
+
+
+def _speed(folder: Path) -> float:
+    """Seconds of speech for one second of work on one core, learning the targets included."""
+    times = json.loads((folder / "times.json").read_text())
+    return times["speech_seconds"] / times["cpu_seconds"]
 
 
 def _targets(rows: Sequence[Utterance]) -> list[Utterance]:
@@ -65,11 +63,6 @@ def _targets(rows: Sequence[Utterance]) -> list[Utterance]:
     genders = {row.speaker: row.gender for row in rows}
     chosen = [s for g in ("f", "m") for s in sorted(s for s in genders if genders[s] == g)[-6:]]
     return [row for row in rows if row.speaker in chosen]
-
-
-def _cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
 
 
 def score(corpus: Path, out: Path, speakers: int | None) -> None:
@@ -102,10 +95,9 @@ def score(corpus: Path, out: Path, speakers: int | None) -> None:
         words = _wer(recogniser, [done[r.utterance] for r in heard], out / f"{name}.words.json")
         cosine = np.mean([clear[u] @ vectors[u] for u in clear])
         ignorant, informed = _eer(corpus, clear, vectors)[0], _eer(corpus, vectors, vectors)[0]
-        speed = json.loads((out / f"{name}.speed.json").read_text())
         print(
             f"| {name} | {words:.1%} | {ignorant:.1%} | {informed:.1%} | {cosine:.2f} "
-            f"| {np.nanmean(checks):.2f} | {speed['seconds'] / speed['cpu']:.1f} |",
+            f"| {np.nanmean(checks):.2f} | {_speed(out / name):.1f} |",
             flush=True,
         )
     print(f"\n{trials} trials")

@@ -217,7 +217,6 @@ def _utility(strength: float) -> dict[str, Any]:
                 "anonymized": found("wer", 0.16 - 0.06 * strength, 0.021)},
         "pitch_correlation": {"anonymized": found("pitch_correlation", 0.93, 0.02)},
         "duration_change": {"anonymized": found("duration_change", -0.002, 0.001)},
-        "real_time_factor": None,
         "missing": {"dnsmos": "the model is not installed; pip install 'voxrisk[utility]'"},
     }  # fmt: skip
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from voxrisk.corpus import Utterance, read_audio, read_corpus, write_audio, write_corpus
 from voxrisk.protect.anonymizers import Anonymizer, anonymizer, parse_options
-from voxrisk.protect.run import anonymize, finish
+from voxrisk.protect.run import TIMES, anonymize, finish
 from voxrisk.protect.targets import (
     distances,
     select_targets,
@@ -47,7 +47,7 @@ def _tree(folder: Path) -> dict[str, str]:
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
-        if path.is_file()
+        if path.is_file() and path.name != TIMES
     }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from voxrisk.pipeline.demo import simulate
+from simulated_scores import simulate
 
 
 @pytest.fixture(scope="module")

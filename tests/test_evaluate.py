@@ -2,8 +2,13 @@
 
 import json
 import multiprocessing
+import os
 import shutil
+import signal
+import subprocess
+import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +21,7 @@ from voxrisk.pipeline.evaluate import evaluate_speech
 from voxrisk.pipeline.evaluation import Evaluation, read_yaml, write_yaml
 from voxrisk.pipeline.score_sets import load_sets, measure_sets
 from voxrisk.pipeline.stages import Stages, digest_corpus
+from voxrisk.pipeline.verdict import general_warnings, share_targets
 from voxrisk.types import InputError
 
 
@@ -200,3 +206,135 @@ def test_a_corpus_is_known_by_what_it_sounds_like(corpus: Path, tmp_path: Path) 
     assert digest_corpus(read_corpus(corpus), memory) == first
     write_audio(rows[0].path, np.ones(400, np.float32) / 2, rate=16_000)
     assert digest_corpus(rows, memory) != first
+
+
+@pytest.fixture(scope="module")
+def informed(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A run with trained attackers: other voices train, and some of them are the targets."""
+    folder = tmp_path_factory.mktemp("informed")
+    rows = make_demo(folder / "voices", voices=18, sentences=2)
+    known = {row.speaker for row in read_corpus(corpus)}
+    write_corpus(folder / "train.csv", [row for row in rows if row.speaker not in known])
+    asked = chosen(
+        corpus,
+        anonymizer="knn",
+        options={"part": "light"},
+        train=folder / "train.csv",
+        similar="mcadams",
+    )
+    return folder, evaluate_speech(asked, folder / "run")
+
+
+def test_trained_attackers_train_on_others_and_targets_are_nobody_evaluated(
+    corpus: Path, informed: tuple[Path, dict[str, Any]]
+) -> None:
+    folder, results = informed
+    found = {a["name"]: a for a in results["attackers"]}
+    assert set(found) == {
+        "original", "ignorant", "lazy-informed", "semi-informed", "informed",
+        "informed + adversarial",
+    }  # fmt: skip
+    assert found["ignorant"]["training"] is None
+    manifests = list((folder / "run" / "stages").glob("anonymize-*/speech/manifest.csv"))
+    evaluated = {row.speaker for row in read_corpus(corpus)}
+    targets, trained = set(), set()
+    for path in manifests:
+        rows = read_corpus(path)
+        targets |= {row.extra["target"] for row in rows if row.extra.get("target")}
+        if not evaluated & {row.speaker for row in rows}:
+            trained |= {row.speaker for row in rows}
+    assert len(manifests) == 3
+    assert len(targets) > 1
+    assert not targets & (evaluated | trained)
+    for name in ("semi-informed", "informed", "informed + adversarial"):
+        assert found[name]["training"]["speakers"] == len(trained)
+    assert "linear map" in found["informed"]["extractor"]
+    assert "a similar anonymizer" in found["semi-informed"]["extractor"]
+    assert not any("No attacker was trained" in w["text"] for w in results["warnings"])
+    times = json.loads((folder / "run" / "run.json").read_text())["anonymizer"]
+    assert times["cpu_seconds"] > 0
+
+
+def test_the_embeddings_of_a_run_give_its_figures(
+    informed: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    """Entering with embeddings gives the figures of entering with audio, trained attackers too."""
+    from typer.testing import CliRunner
+
+    from voxrisk.cli import app
+    from voxrisk.files.embeddings import read_embeddings
+    from voxrisk.measure.curves import Protocol
+    from voxrisk.measure.population import population
+
+    folder, results = informed
+    for attacker in results["attackers"]:
+        name = attacker["name"].replace(" + ", "-")
+        sides = [folder / "run" / "embeddings" / f"{name}-{s}.npz" for s in ("enroll", "trial")]
+        out = tmp_path / f"{name}.csv"
+        trials = folder / "run" / "scores" / "trials.csv"
+        command = ["score", sides[1], "--enroll-embeddings", sides[0], "--trials", trials]
+        told = CliRunner().invoke(app, [*map(str, command), "-o", str(out)])
+        assert told.exit_code == 0, told.output
+        sets = load_sets([("x", out)], [trials])
+        figures = measure_sets(sets, resamples=300)[0].figures
+        for figure, estimate in attacker["figures"].items():
+            assert figures[figure].value == pytest.approx(estimate["value"], abs=1e-9)
+        lengths = {e["L"] for e in attacker["population"]}
+        sizes = {e["N"] for e in attacker["population"]}
+        protocol = Protocol(
+            lengths=tuple(sorted(lengths)), sizes=tuple(sorted(sizes)), trials=10, resamples=300
+        )
+        crowd = population(*map(read_embeddings, sides), attacker="x", protocol=protocol)
+        mine = [e.value for e in crowd.estimates]
+        assert mine == pytest.approx([e["value"] for e in attacker["population"]], abs=1e-12)
+
+
+def test_an_external_program_can_be_evaluated(corpus: Path, tmp_path: Path) -> None:
+    program = "cp {input} {output}"
+    results = evaluate_speech(chosen(corpus, anonymizer=program), tmp_path / "run")
+    eer = {a["name"]: a["figures"]["rocch_eer"]["value"] for a in results["attackers"]}
+    assert eer["ignorant"] == pytest.approx(eer["original"], abs=0.02)
+    assert results["verdict"]["headline"].startswith("For the strongest attacker tried")
+
+
+def test_killed_ten_times_it_ends_with_the_same_results(corpus: Path, tmp_path: Path) -> None:
+    """SIGKILL to the whole process group at random moments, then the same command to its end."""
+    rows = make_demo(tmp_path / "voices", voices=15, sentences=1)
+    known = {row.speaker for row in read_corpus(corpus)}
+    write_corpus(tmp_path / "train.csv", [row for row in rows if row.speaker not in known])
+    command = [sys.executable, "-m", "voxrisk", "evaluate", "--original", str(corpus),
+               "--anonymizer", "knn", "--set", "part=light", "--effort", "quick",
+               "--train", str(tmp_path / "train.csv"), "--no-utility", "-o"]  # fmt: skip
+    started = time.monotonic()
+    subprocess.run([*command, str(tmp_path / "whole")], check=True, capture_output=True)
+    took = time.monotonic() - started
+    random = np.random.default_rng(0)
+    killed = 0
+    for delay in random.uniform(0.15 * took, 0.6 * took, 10):
+        run = subprocess.Popen(
+            [*command, str(tmp_path / "killed")],
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            run.wait(delay)
+        except subprocess.TimeoutExpired:
+            os.killpg(run.pid, signal.SIGKILL)
+            run.wait()
+            killed += 1
+    subprocess.run([*command, str(tmp_path / "killed")], check=True, capture_output=True)
+    assert killed >= 1
+    for name in ("results.json", "evaluation.yaml", "scores/scores-informed.csv"):
+        whole, other = ((tmp_path / run / name).read_bytes() for run in ("whole", "killed"))
+        assert whole == other, name
+    assert not list((tmp_path / "killed").glob("*.part*"))
+
+
+def test_one_target_for_each_speaker_is_warned_about(corpus: Path) -> None:
+    rows = [replace(row, extra={"target": f"of {row.speaker}"}) for row in read_corpus(corpus)]
+    assert share_targets(rows)
+    assert not share_targets([*rows, replace(rows[0], extra={"target": "another"})])
+    assert not share_targets(read_corpus(corpus))
+    warned = general_warnings(30, [], "session", None, shared_targets=True)
+    assert any("recognise the target instead of the speaker" in w.text for w in warned)

@@ -2,15 +2,20 @@
 
 Training a recogniser from nothing takes hours of speech before it is as good as a ready one, so a
 short training makes a weak attacker, whatever it knows. Here the ready encoder stays, and only a
-map on its vectors learns from anonymized speech: source head, target head and reversed gradient are
-those of :mod:`voxrisk.attack.heads`, and a vector is computed once for all attackers.
+map on its vectors learns from anonymized speech, with the source head and the target head of
+:mod:`voxrisk.attack.heads`. A vector is computed once for all attackers.
+
+To unlearn the targets, a linear map needs no reversed gradient, which dies out where targets are
+easy to tell: what a linear classifier can know of them is removed in closed form, with the least
+change of the vectors. Reference: Belrose et al., "LEACE: Perfect linear concept erasure in closed
+form", NeurIPS 2023.
 """
 
 import hashlib
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +25,7 @@ from numpy.typing import NDArray
 from voxrisk.attack.curves import Epoch, draw_curves, write_curves
 from voxrisk.attack.embed import embed_corpus
 from voxrisk.attack.encoders import ADAPTER, Encoder, load_encoder
-from voxrisk.attack.recipes import AdapterRecipe, target_weight
+from voxrisk.attack.recipes import AdapterRecipe
 from voxrisk.corpus import Utterance
 from voxrisk.files.atomic import atomic, write_text
 from voxrisk.files.embeddings import read_embeddings
@@ -93,7 +98,7 @@ def fit_adapter(
         embeddings: Vectors of a ready encoder.
         recipe: Constants.
         targets: Target speaker of each utterance; then a target head is trained and measured.
-        adversarial: Whether its reversed gradient reaches the map.
+        adversarial: Whether the map first removes what tells the targets apart.
         seed: Of the split and the order.
         encoder: Name of the ready encoder, kept with the map.
         identity: Hash of its weights.
@@ -112,13 +117,48 @@ def fit_adapter(
     raw = _unit(embeddings.vectors)
     train, held = _split(source, recipe.validation, seed)
     mean = raw[train].mean(axis=0)
+    x = _unit(raw - mean)
     labels = [source]
+    erase = np.eye(x.shape[1])
     if targets is not None:
         labels.append(np.unique(np.array(targets), return_inverse=True)[1])
-    matrix, epochs = _descend(
-        _unit(raw - mean), labels, train, held, recipe, adversarial=adversarial, seed=seed
-    )
-    return Adapted(Adapter(encoder, identity, mean, matrix), tuple(epochs))
+        if adversarial:
+            erase = erasure(x[train], labels[1][train])
+    matrix, epochs = _descend(_unit(x @ erase), labels, train, held, recipe, seed=seed)
+    blind = [replace(epoch, w_target=1.0) for epoch in epochs] if adversarial else epochs
+    return Adapted(Adapter(encoder, identity, mean, erase @ matrix), tuple(blind))
+
+
+def erasure(x: Floats, label: NDArray[np.int64]) -> Floats:
+    """The projection ``(d, d)`` after which no linear classifier tells the labels of ``x (n, d)``.
+
+    All class means become the same, and of all such maps this one changes the vectors least. The
+    covariance is shrunk towards a sphere, since it is badly known from few vectors; the means
+    become the same for any shrinkage.
+
+    Raises:
+        InputError: If there are as many classes as dimensions: nothing would be left.
+    """
+    count = np.bincount(label)
+    count_seen = count[count > 0]
+    if count_seen.size > min(x.shape[1] // 2, len(x) // 3):
+        raise InputError(
+            f"{len(x)} training utterances have {count_seen.size} different targets: too many to "
+            "unlearn; anonymize the training speech with fewer target speakers"
+        )
+    centre = np.zeros((count.size, x.shape[1]))
+    np.add.at(centre, label, x)
+    centre = centre[count > 0] / count_seen[:, None]
+    covariance = np.cov(x.T)
+    sphere = np.trace(covariance) / len(covariance) * np.eye(len(covariance))
+    power, axes = np.linalg.eigh(0.9 * covariance + 0.1 * sphere)
+    root = axes * np.sqrt(power) @ axes.T
+    inverse = axes / np.sqrt(power) @ axes.T
+    differences = (centre - x.mean(axis=0)) * np.sqrt(count_seen)[:, None] @ inverse
+    values, directions = np.linalg.svd(differences, full_matrices=False)[1:]
+    basis = directions[values > 1e-9 * values.max()]
+    projection: Floats = np.eye(x.shape[1]) - inverse @ basis.T @ basis @ root
+    return projection
 
 
 def train_adapter(
@@ -214,12 +254,11 @@ def _descend(
     held: NDArray[np.int64],
     recipe: AdapterRecipe,
     *,
-    adversarial: bool,
     seed: int,
 ) -> tuple[Floats, list[Epoch]]:
     import torch
 
-    from voxrisk.attack.heads import CosineHead, aam_loss, reverse_gradient
+    from voxrisk.attack.heads import CosineHead, aam_loss
 
     random = np.random.default_rng([seed, 1])
     vectors = torch.from_numpy(x).float()
@@ -228,24 +267,23 @@ def _descend(
     heads = []
     for label in truth:
         head = CosineHead(vectors.shape[1], int(label.max()) + 1)
-        with torch.no_grad():  # begin each class with the mean of its vectors
-            head.weight.zero_().index_add_(0, label[train], vectors[train]).add_(1e-6)
+        with torch.no_grad():  # begin each class with the direction of its mean vector
+            sums = torch.zeros_like(head.weight).index_add_(0, label[train], vectors[train])
+            head.weight.copy_(torch.nn.functional.normalize(sums + 1e-6))
         heads.append(head)
     parameters = [matrix, *(head.weight for head in heads)]
     optimizer = torch.optim.Adam(parameters, lr=recipe.rate)
-    zero = recipe.zero_epochs if adversarial else recipe.epochs
     done = []
     for epoch in range(1, recipe.epochs + 1):
         began = time.monotonic()
-        weight = target_weight(epoch, epochs=recipe.epochs, zero_epochs=zero)
-        sums, steps = np.zeros(2), 0
+        losses_sum, steps = np.zeros(2), 0
         order = random.permutation(train)
         for first in range(0, len(order), recipe.batch):
             chosen = torch.from_numpy(order[first : first + recipe.batch])
             noise = random.normal(0, recipe.noise, (len(chosen), vectors.shape[1]))
             noisy = vectors[chosen] + torch.from_numpy(noise).float() / vectors.shape[1] ** 0.5
             mapped = noisy @ matrix
-            seen = (mapped, reverse_gradient(mapped, weight))
+            seen = (mapped, mapped.detach())  # the target head measures, and moves nothing
             losses = [
                 aam_loss(head(v), label[chosen], margin=recipe.margin, scale=recipe.scale)
                 for head, label, v in zip(heads, truth, seen, strict=False)
@@ -253,7 +291,7 @@ def _descend(
             optimizer.zero_grad()
             torch.stack(losses).sum().backward()  # type: ignore[no-untyped-call]
             optimizer.step()
-            sums[: len(losses)] += [float(loss.detach()) for loss in losses]
+            losses_sum[: len(losses)] += np.array([float(loss.detach()) for loss in losses])
             steps += 1
         with torch.no_grad():
             mapped = vectors[held] @ matrix
@@ -265,9 +303,9 @@ def _descend(
             Epoch(
                 epoch=epoch,
                 rate=recipe.rate,
-                w_target=weight,
-                loss_source=sums[0] / steps,
-                loss_target=sums[1] / steps if len(heads) > 1 else None,
+                w_target=0.0,
+                loss_source=float(losses_sum[0] / steps),
+                loss_target=float(losses_sum[1] / steps) if len(heads) > 1 else None,
                 ver_source=wrong[0],
                 ver_target=wrong[1] if len(heads) > 1 else None,
                 seconds=time.monotonic() - began,

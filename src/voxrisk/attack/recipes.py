@@ -110,7 +110,6 @@ class AdapterRecipe:
         margin: Additive angular margin, in radians.
         scale: Of the cosines, before the softmax.
         validation: Share of each speaker's utterances held out.
-        zero_epochs: Epochs E before the target head's gradient reaches the map.
     """
 
     epochs: int = 30
@@ -120,13 +119,10 @@ class AdapterRecipe:
     margin: float = 0.2
     scale: float = 30.0
     validation: float = 0.1
-    zero_epochs: int = 15
 
     def __post_init__(self) -> None:
         if self.epochs < 1 or self.batch < 2:
             raise InputError(f"{self.epochs} epochs of batches of {self.batch} cannot train")
-        if not 0 <= self.zero_epochs <= self.epochs:
-            raise InputError(f"zero_epochs is {self.zero_epochs}, not within 0 … {self.epochs}")
 
 
 ADAPTED = AdapterRecipe()

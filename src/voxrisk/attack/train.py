@@ -278,7 +278,8 @@ class _Run:
                     total.index_add_(0, label, vectors)
         for head, _, total in sums:
             seen = total.norm(dim=1) > 0
-            head.weight[seen] = total[seen]
+            # Of length one: a longer vector would turn more slowly for the same gradient.
+            head.weight[seen] = nn.functional.normalize(total[seen])
 
     def save(self, path: Path, facts: dict[str, Any], done: Sequence[Epoch]) -> None:
         """Write a checkpoint of plain tensors and numbers, whole or not at all."""

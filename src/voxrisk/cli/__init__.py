@@ -43,7 +43,7 @@ def _root(
 
 
 # In the order of the data: corpus → protect → attack → measure → report.
-app.command(short_help="See what voxrisk does, on simulated voices")(demo)
+app.command(short_help="See the whole chain, on synthetic voices or yours")(demo)
 app.command(epilog=EVALUATE_EXAMPLE, short_help="From speech to a report, in one command")(evaluate)
 app.add_typer(corpus.app, name="corpus", short_help="Check, split or make a corpus")
 app.command(short_help="Protect speech with an anonymizer")(anonymize)

@@ -28,7 +28,7 @@ def report(
     force: Force = False,
 ) -> None:
     """Write the report of a finished run again, from its results.json."""
-    from voxrisk.files.results import read_results
+    from voxrisk.files.results import read_results, read_times
     from voxrisk.report.html import write_pdf, write_report
 
     results = read_results(run)
@@ -36,7 +36,7 @@ def report(
     _free(path, force=force)
     if pdf:
         _free(path.with_suffix(".pdf"), force=force)
-    write_report(results, path)
+    write_report(results, path, run=read_times(run))
     print(f"Look at {path}")
     if pdf:
         write_pdf(path, path.with_suffix(".pdf"))

@@ -68,6 +68,7 @@ def evaluate(
     Runs every attacker the inputs allow and writes results.json and report.html. A run that was
     stopped goes on where it was; a stage is done again only when something it depends on changed.
     """
+    from voxrisk.files.results import read_times
     from voxrisk.pipeline.evaluate import evaluate_speech
     from voxrisk.pipeline.evaluation import Evaluation, read_yaml
     from voxrisk.pipeline.stages import say
@@ -100,7 +101,7 @@ def evaluate(
         )
     say(f"effort {chosen.effort}: {chosen.limits.words}")
     results = evaluate_speech(chosen, output, stages=stages)
-    write_report(results, output / "report.html")
+    write_report(results, output / "report.html", run=read_times(output))
     if pdf:
         write_pdf(output / "report.html", output / "report.pdf")
     if as_json:

@@ -74,15 +74,14 @@ def train(
 
     given = {"epochs": epochs, "zero_epochs": zero_epochs, "batch": batch, "max_rate": max_rate}
     changes = {key: value for key, value in given.items() if value is not None}
-    constants = ADAPTED if recipe == RecipeName.adapter else RECIPES[recipe]
-    if epochs is not None and zero_epochs is None:
-        changes["zero_epochs"] = round(constants.zero_epochs * epochs / constants.epochs)
     if seeds < 1:
         raise InputError(f"--seeds is {seeds}; at least one training is needed")
     rows = read_corpus(corpus)
     if recipe == RecipeName.adapter:
         from voxrisk.attack.adapter import train_adapter
 
+        if "zero_epochs" in changes:
+            raise InputError("--zero-epochs: the adapter unlearns targets at once, before training")
         if "max_rate" in changes:
             changes["rate"] = changes.pop("max_rate")
         for number in range(seed, seed + seeds):
@@ -103,6 +102,10 @@ def train(
             )
             _tell(folder, number, adapted.epochs[-1], as_json=as_json)
         return
+    if epochs is not None and zero_epochs is None:
+        changes["zero_epochs"] = round(
+            RECIPES[recipe].zero_epochs * epochs / RECIPES[recipe].epochs
+        )
     chosen = replace(RECIPES[recipe], **changes)  # type: ignore[arg-type]
     checkpoint = start_checkpoint(start) if start else None
     for number in range(seed, seed + seeds):

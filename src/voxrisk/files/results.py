@@ -25,3 +25,13 @@ def read_results(run: Path) -> dict[str, Any]:
             f"{path} is not of an evaluation; give the folder 'voxrisk evaluate' wrote"
         )
     return found
+
+
+def read_times(run: Path) -> dict[str, Any]:
+    """What ``run.json`` tells beside the results, such as times; empty where there is none."""
+    path = (run if run.is_dir() else run.parent) / "run.json"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -15,7 +15,7 @@ from voxrisk.corpus import Utterance, read_corpus
 from voxrisk.corpus.splits import by_session
 from voxrisk.corpus.trials import make_trials
 from voxrisk.files.atomic import atomic, write_text
-from voxrisk.files.embeddings import read_embeddings
+from voxrisk.files.embeddings import read_embeddings, write_embeddings
 from voxrisk.files.scores import join, read_scores, read_trials
 from voxrisk.measure import Trials
 from voxrisk.measure.curves import Population, Protocol
@@ -75,7 +75,9 @@ def make_sides(rows: Sequence[Utterance], *, seed: int) -> Sides:
 
 def allowed_attackers(chosen: Evaluation, speech: Speech) -> list[Knowledge]:
     """The attackers the inputs allow, in order of knowledge."""
-    recorded = all(row.extra.get("target") for row in speech.anonymized)
+    targets = {row.extra.get("target") for row in speech.anonymized}
+    # A pseudo-speaker of its own for each utterance is no class that could be unlearned.
+    recorded = None not in targets and len(targets) <= min(64, len(speech.anonymized) / 4)
     names = ["original", "ignorant", "lazy-informed"]
     if chosen.train and chosen.similar:
         names.append("semi-informed")
@@ -234,9 +236,12 @@ def run_attack(
         }
     enroll = _rows(found[knowledge.enrolls], sides.enroll)
     trial = _rows(found[knowledge.trial], sides.trial)
+    name = slug(knowledge.name)
+    write_embeddings(folder.parent / "embeddings" / f"{name}-enroll.npz", enroll)
+    write_embeddings(folder.parent / "embeddings" / f"{name}-trial.npz", trial)
     write_scores(folder, knowledge, enroll, trial, sides)
     scored, _ = join(
-        read_scores(folder / f"scores-{slug(knowledge.name)}.csv"),
+        read_scores(folder / f"scores-{name}.csv"),
         read_trials(folder / "trials.csv"),
     )
     crowd, warnings = count_heads(chosen, knowledge.name, enroll, trial)

@@ -19,7 +19,7 @@ from voxrisk.pipeline.evaluation import Evaluation
 from voxrisk.pipeline.results import assemble
 from voxrisk.pipeline.speech import Warned, prepare_speech
 from voxrisk.pipeline.stages import Stages
-from voxrisk.pipeline.verdict import general_warnings
+from voxrisk.pipeline.verdict import general_warnings, share_targets
 
 
 def evaluate_speech(
@@ -56,7 +56,11 @@ def evaluate_speech(
         (r.extra["synthetic"] for r in speech.original if r.extra.get("synthetic")), None
     )
     warnings = general_warnings(
-        len(people), attacks, sides.by if sides else "session", synthetic
+        len(people),
+        attacks,
+        sides.by if sides else "session",
+        synthetic,
+        shared_targets=share_targets(speech.anonymized),
     ) + warnings  # fmt: skip
     results = assemble(chosen, speech, sides, attacks, warnings, kept, synthetic)
     text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)
@@ -67,6 +71,7 @@ def evaluate_speech(
         "seconds": round(time.time() - started, 1),
         "stages_run": kept.seconds,
         "stages_reused": kept.reused,
+        **kept.notes,
         "machine": platform.platform(),
     }
     write_text(folder / "run.json", json.dumps(facts, indent=1) + "\n")

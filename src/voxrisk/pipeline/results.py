@@ -310,7 +310,8 @@ def _utility(chosen: Evaluation, speech: Speech, stages: Stages) -> dict[str, An
 
         found = utility(
             *pair,
-            journal=folder / "journal.jsonl",
+            # Keys are hashes of the audio: runs that share stages share what they heard.
+            journal=stages.folder / "utility.jsonl",
             asr=chosen.limits.asr,
             seed=chosen.seed,
             resamples=chosen.limits.resamples,

@@ -75,7 +75,7 @@ def anonymize_stage(
     purpose: str = "evaluation",
 ) -> tuple[list[Utterance], dict[str, Any]]:
     """Anonymize ``rows`` as the evaluation says; attackers draw with a seed of their own."""
-    from voxrisk.protect.run import anonymize
+    from voxrisk.protect.run import TIMES, anonymize
 
     name = name or chosen.anonymizer or ""
     name, options = named_tool(name, chosen.options if name == chosen.anonymizer else {})
@@ -106,6 +106,8 @@ def anonymize_stage(
 
     folder = stages.run("anonymize", inputs, make, label=f"{purpose} speech with {name}")
     made = read_corpus(folder / "speech")
+    if purpose == "evaluation":
+        stages.notes["anonymizer"] = json.loads((folder / "speech" / TIMES).read_text("utf-8"))
     return made, _described(made) | {"parameters": options}
 
 

@@ -31,6 +31,7 @@ class Stages:
         self.folder = folder
         self.seconds: dict[str, float] = {}
         self.reused: list[str] = []
+        self.notes: dict[str, Any] = {}  # what a run tells beside its results, such as times
 
     def run(
         self, name: str, inputs: Mapping[str, Any], make: Callable[[Path], None], *, label: str

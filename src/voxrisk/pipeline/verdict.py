@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from voxrisk.corpus import Utterance
 from voxrisk.pipeline.attacks import Attack
 from voxrisk.pipeline.speech import Warned
 from voxrisk.types import Estimate
@@ -120,7 +121,12 @@ def compared(e: Estimate, original: Estimate | None) -> str:
 
 
 def general_warnings(
-    speakers: int, attacks: Sequence[Attack], by: str, synthetic: str | None
+    speakers: int,
+    attacks: Sequence[Attack],
+    by: str,
+    synthetic: str | None,
+    *,
+    shared_targets: bool = False,
 ) -> list[Warned]:
     """What a reader must know whatever the figures are."""
     found = []
@@ -131,8 +137,8 @@ def general_warnings(
         )  # fmt: skip
     if speakers < FEW_SPEAKERS:
         found.append(
-            Warned("serious", f"Only {speakers} speakers: the risk in a larger crowd or for other "
-                   "people, is not known from these figures.")
+            Warned("serious", f"Only {speakers} speakers: the risk in a larger crowd, or for "
+                   "other people, is not known from these figures.")
         )  # fmt: skip
     if by == "utterance":
         found.append(
@@ -149,6 +155,12 @@ def general_warnings(
                     Warned("serious", f"The recogniser hardly tells original voices apart (EER "
                            f"{eer:.0%}): its failure on protected speech proves nothing.")
                 )  # fmt: skip
+    if shared_targets:
+        found.append(
+            Warned("serious", "All utterances of a speaker have the same target voice, in enrolled "
+                   "and in tried speech alike. The attackers who enrol anonymized speech may "
+                   "recognise the target instead of the speaker.")
+        )  # fmt: skip
     trained = [a for a in attacks if a.knowledge.trained]
     if not trained:
         found.append(
@@ -161,3 +173,14 @@ def general_warnings(
 def worst_first(attacks: Sequence[Attack], eers: Mapping[str, float]) -> list[Attack]:
     """The most successful attacker on protected speech first, the reference last."""
     return sorted(attacks, key=lambda a: (a.knowledge.name == "original", eers[a.knowledge.name]))
+
+
+def share_targets(rows: Sequence[Utterance]) -> bool:
+    """Whether every speaker has one target voice only, and there are several."""
+    own: dict[str, set[str]] = {}
+    for row in rows:
+        if not row.extra.get("target"):
+            return False
+        own.setdefault(row.speaker, set()).add(row.extra["target"])
+    several = len(set().union(*own.values())) > 1 if own else False
+    return several and all(len(targets) == 1 for targets in own.values())

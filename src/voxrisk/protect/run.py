@@ -33,6 +33,7 @@ from voxrisk.shards import cores, run
 from voxrisk.types import InputError
 
 RATE = 16_000
+TIMES = "times.json"  # the one file of a run that differs each time
 PEAK = 0.99
 MOST_TOGETHER = 32
 
@@ -231,14 +232,22 @@ def _convert_group(plan: Plan, jobs: Sequence[Job]) -> list[str]:
     failed = []
     journal = plan.out / ".journal" / f"{os.getpid()}.jsonl"
     for job in jobs:
+        before = _cpu_seconds()
         try:
             line = _convert(plan, job)
         except (InputError, ValueError) as error:
             failed.append(f"{job.row.utterance}: {error}")
             continue
+        line["cpu_seconds"] = round(_cpu_seconds() - before, 4)
         with journal.open("ab", buffering=0) as stream:
             stream.write(json.dumps(line).encode() + b"\n")
     return failed
+
+
+def _cpu_seconds() -> float:
+    """Work of this process and of the programs it has run."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
 
 
 def _convert(plan: Plan, job: Job) -> dict[str, Any]:
@@ -285,6 +294,7 @@ def _open_run(out: Path, settings: Mapping[str, Any], *, force: bool) -> bool:
         for leftover in (out / "audio", out / ".journal"):
             shutil.rmtree(leftover, ignore_errors=True)
         (out / "manifest.csv").unlink(missing_ok=True)
+        (out / TIMES).unlink(missing_ok=True)
         write_text(record, json.dumps(settings, indent=2) + "\n")
     (out / ".journal").mkdir(exist_ok=True)
     (out / "audio").mkdir(exist_ok=True)
@@ -333,6 +343,10 @@ def _close_run(out: Path, jobs: Sequence[Job], settings: Mapping[str, Any]) -> l
                 extra={**job.row.extra, **extra},
             )
         )
+    speech = sum(row.duration or 0.0 for row in rows)
+    work = sum(line.get("cpu_seconds", 0.0) for line in done.values())
+    times = {"speech_seconds": round(speech, 3), "cpu_seconds": round(work, 2)}
+    write_text(out / TIMES, json.dumps(times) + "\n")
     write_corpus(out / "manifest.csv", rows)
     shutil.rmtree(out / ".journal")
     for part in (out / "audio").glob(".*.part.flac"):

@@ -21,22 +21,30 @@ MOST_ROWS = 200  # speakers in a table; the rest is in results.json
 MOST_POINTED = 300  # speakers in a heat map whose cells can be pointed at
 
 
-def write_report(results: Results, path: Path) -> None:
+def write_report(results: Results, path: Path, *, run: Mapping[str, Any] | None = None) -> None:
     """Write the report of one evaluation.
 
     Args:
         results: What results.json holds, schema 1.
         path: The HTML file.
+        run: What run.json holds: times, which differ from run to run and are no result.
 
     Raises:
         InputError: If the results are of another schema or not complete.
     """
     check_schema(results)
     try:
-        context = _context(results)
+        context = _context(results) | {"anonymizing": _anonymizing(run or {})}
     except KeyError as error:
         raise lacking(error) from error
     write_page(path, "report.html.j2", {"similarity": _pointed(results)}, context)
+
+
+def _anonymizing(run: Mapping[str, Any]) -> float | None:
+    """Seconds of work on one core for one second of speech, if the anonymizer was run here."""
+    times = run.get("anonymizer") or {}
+    speech, work = times.get("speech_seconds"), times.get("cpu_seconds")
+    return work / speech if speech and work else None
 
 
 def _context(r: Results) -> dict[str, Any]:

@@ -16,7 +16,6 @@ LABELS = {name: definition.label for name, definition in DEFINITIONS.items()} | 
     "pitch_correlation": "Pitch correlation",
     "dnsmos": "Sound quality (DNSMOS)",
     "duration_change": "Change of duration",
-    "real_time_factor": "Time to anonymize (real-time factor)",
     "g_vd": "Voice distinctiveness G_VD",
 }
 UNITS = {name: definition.unit for name, definition in DEFINITIONS.items()} | {

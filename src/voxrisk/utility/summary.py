@@ -39,7 +39,7 @@ class Utility:
             name: {side: estimate.to_json() for side, estimate in sides.items()}
             for name, sides in self.figures.items()
         }
-        return {**plain, "real_time_factor": None, "missing": dict(self.missing)}
+        return {**plain, "missing": dict(self.missing)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,189 @@
+"""The map behind a ready encoder: it learns what anonymization does, and unlearns the targets."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from voxrisk.attack.adapter import (
+    AdaptedEncoder,
+    Adapter,
+    erasure,
+    fit_adapter,
+    read_adapter,
+    target_names,
+    train_adapter,
+    write_adapter,
+)
+from voxrisk.attack.encoders import load_encoder
+from voxrisk.attack.recipes import ADAPTED, AdapterRecipe
+from voxrisk.cli import app
+from voxrisk.corpus import Utterance, read_audio, read_corpus, write_corpus
+from voxrisk.corpus.demo import make_demo
+from voxrisk.measure.eer import rocch_eer
+from voxrisk.types import Embeddings, InputError
+
+D, SPEAKERS, TARGETS, EACH = 32, 30, 6, 20
+
+
+def voices(seed: int, speakers: int = SPEAKERS) -> tuple[Embeddings, list[str]]:
+    """Anonymized voices: a faint trace of the source, a loud target, and noise."""
+    random = np.random.default_rng(seed)
+    source = random.normal(size=(speakers, D))
+    target = np.random.default_rng(99).normal(size=(TARGETS, D))  # the anonymizer's own
+    who = np.repeat(np.arange(speakers), EACH)
+    chosen = random.integers(0, TARGETS, who.size)
+    vectors = 0.5 * source[who] + 2.0 * target[chosen] + 0.4 * random.normal(size=(who.size, D))
+    names = np.array([f"{seed}-{i}" for i in range(who.size)])
+    held = Embeddings(names, np.array([f"s{w}" for w in who]), vectors.astype(np.float32), "made")
+    return held, [f"t{c}" for c in chosen]
+
+
+def eer(vectors: np.ndarray, speaker: np.ndarray) -> float:
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    i, j = np.triu_indices(len(unit), 1)
+    score, same = (unit @ unit.T)[i, j], speaker[i] == speaker[j]
+    return rocch_eer(score[same], score[~same])
+
+
+@pytest.fixture(scope="module")
+def seen() -> tuple[Embeddings, list[str]]:
+    return voices(1)
+
+
+def test_it_recognises_other_speakers_better_than_the_ready_vectors(
+    seen: tuple[Embeddings, list[str]],
+) -> None:
+    found = fit_adapter(seen[0], ADAPTED)
+    others = voices(2)[0]
+    plain, mapped = (
+        eer(others.vectors, others.speaker),
+        eer(found.adapter.apply(others.vectors), others.speaker),
+    )
+    assert mapped < plain - 0.05
+    assert found.epochs[-1].ver_target is None
+
+
+def test_the_adversarial_map_forgets_the_targets_and_the_other_knows_them(
+    seen: tuple[Embeddings, list[str]],
+) -> None:
+    held, targets = seen
+    knows = fit_adapter(held, ADAPTED, targets=targets).epochs
+    forgets = fit_adapter(held, ADAPTED, targets=targets, adversarial=True).epochs
+    assert knows[-1].ver_target is not None
+    assert forgets[-1].ver_target is not None
+    assert knows[-1].ver_target < 0.2
+    assert forgets[-1].ver_target > 0.7  # chance is 0.83
+    assert {e.w_target for e in knows} == {0.0}
+    assert {e.w_target for e in forgets} == {1.0}
+
+
+def test_without_the_targets_other_speakers_are_recognised_better(
+    seen: tuple[Embeddings, list[str]],
+) -> None:
+    others = voices(2)[0]
+    plain, blind = (
+        fit_adapter(seen[0], ADAPTED, targets=seen[1], adversarial=on).adapter for on in (0, 1)
+    )
+    before = eer(plain.apply(others.vectors), others.speaker)
+    assert eer(blind.apply(others.vectors), others.speaker) < before - 0.05
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**31), st.integers(2, 5))
+def test_erasure_makes_all_class_means_the_same_and_erases_once(seed: int, classes: int) -> None:
+    random = np.random.default_rng(seed)
+    label = np.arange(60) % classes
+    x = random.normal(size=(60, 12)) @ random.normal(size=(12, 12))
+    x += random.normal(size=(classes, 12))[label] * 3
+    projection = erasure(x, label)
+    means = np.stack([(x @ projection)[label == k].mean(axis=0) for k in range(classes)])
+    assert np.allclose(means, means[0], atol=1e-8 * np.abs(x).max())
+    assert np.allclose(projection @ projection, projection, atol=1e-8)
+    assert np.linalg.matrix_rank(projection, tol=1e-8) == 12 - (classes - 1)
+
+
+def test_the_target_head_of_the_baseline_does_not_move_the_map(
+    seen: tuple[Embeddings, list[str]],
+) -> None:
+    held, targets = seen
+    alone = fit_adapter(held, ADAPTED).adapter.matrix
+    beside = fit_adapter(held, ADAPTED, targets=targets).adapter.matrix
+    assert np.allclose(alone, beside, atol=1e-6)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**31), st.floats(0.01, 100))
+def test_lengths_of_vectors_do_not_matter(seed: int, factor: float) -> None:
+    random = np.random.default_rng(seed)
+    adapter = Adapter("x", "", random.normal(size=4) * 0.1, random.normal(size=(4, 4)))
+    vectors = random.normal(size=(5, 4)).astype(np.float32)
+    out = adapter.apply(vectors)
+    assert np.allclose(np.linalg.norm(out, axis=1), 1, atol=1e-5)
+    assert np.allclose(out, adapter.apply(vectors * np.float32(factor)), atol=1e-4)
+
+
+def test_the_same_seed_gives_the_same_map_and_files(
+    seen: tuple[Embeddings, list[str]], tmp_path: Path
+) -> None:
+    quick = AdapterRecipe(epochs=2)
+    one, two = (fit_adapter(seen[0], quick, seed=3, encoder="e", identity="i") for _ in "12")
+    assert np.array_equal(one.adapter.matrix, two.adapter.matrix)
+    write_adapter(tmp_path, one, {"seed": 3})
+    held = read_adapter(tmp_path)
+    assert (held.encoder, held.identity) == ("e", "i")
+    assert np.array_equal(held.matrix, one.adapter.matrix)
+    assert np.array_equal(held.mean, one.adapter.mean)
+    assert len((tmp_path / "curves.csv").read_text().splitlines()) == 3
+    (tmp_path / "adapter.npz").write_bytes(b"PK torn")
+    with pytest.raises(InputError, match=r"adapter\.npz: not an attacker's map"):
+        read_adapter(tmp_path)
+
+
+def test_what_cannot_train_is_said(seen: tuple[Embeddings, list[str]]) -> None:
+    held, _ = seen
+    one = held.speaker == "s1"
+    few = Embeddings(held.utterance[one], held.speaker[one], held.vectors[one], "one.npz")
+    with pytest.raises(InputError, match=r"one\.npz: 20 utterances of 1 speakers cannot train"):
+        fit_adapter(few, ADAPTED)
+    with pytest.raises(InputError, match="needs the target speaker of each utterance"):
+        fit_adapter(held, ADAPTED, adversarial=True)
+    rows = [Utterance("a", Path("a"), "s", extra={"target": "t"}), Utterance("b", Path("b"), "s")]
+    with pytest.raises(InputError, match=r"utterance b has no 'target' \(1 of 2\)"):
+        target_names(rows, "target")
+    assert target_names(rows[1:], "target") is None
+    with pytest.raises(InputError, match="utterance b has no 'target'"):
+        target_names(rows[1:], "target", needed=True)
+    with pytest.raises(InputError, match="0 epochs of batches"):
+        AdapterRecipe(epochs=0)
+    each = [f"t{i}" for i in range(len(held.speaker))]
+    with pytest.raises(InputError, match="too many to unlearn"):
+        fit_adapter(held, ADAPTED, targets=each, adversarial=True)
+
+
+def test_train_and_embed_with_it(tmp_path: Path) -> None:
+    """The command trains it on real audio, and any command that takes an encoder can use it."""
+    make_demo(tmp_path / "speech", voices=3, sentences=2)
+    rows = read_corpus(tmp_path / "speech")
+    write_corpus(tmp_path / "train.csv", rows)
+    command = ["train", str(tmp_path / "train.csv"), "-o", str(tmp_path / "attacker"),
+               "--recipe", "adapter", "--epochs", "2", "--json"]  # fmt: skip
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout.splitlines()[-1])["epoch"] == 2
+    encoder = load_encoder(tmp_path / "attacker", device="cpu", threads=1)
+    assert isinstance(encoder, AdaptedEncoder)
+    wave = read_audio(rows[0])
+    base = load_encoder("ecapa-voxceleb", device="cpu", threads=1)
+    held = read_adapter(tmp_path / "attacker")
+    assert np.allclose(encoder.embed([wave]), held.apply(base.embed([wave])), atol=1e-6)
+    assert encoder.identity != base.identity
+    other = Adapter("ecapa-voxceleb", "0" * 64, held.mean, held.matrix)
+    with pytest.raises(InputError, match="was trained behind another ecapa-voxceleb"):
+        AdaptedEncoder("x", base, other)
+    with pytest.raises(InputError, match="has no 'target'"):
+        train_adapter(rows, tmp_path / "no", ADAPTED, adversarial=True)
