@@ -4,6 +4,7 @@ An encoder turns waveforms into one float32 vector each. A name may be
 
 * a ready encoder, ``"ecapa-voxceleb"`` or another of :data:`ENCODERS`;
 * a folder with ``embedding_model.ckpt``: an attacker of ``voxrisk train``, or of SpeechBrain;
+* a folder with ``adapter.npz``: a ready encoder and a map behind it (``--recipe adapter``);
 * an ONNX file of WeSpeaker or 3D-Speaker (CAM++, ERes2Net);
 * ``"hub:owner/name"``: a repository of the Hugging Face hub that holds one of these.
 """
@@ -23,6 +24,7 @@ SHORTEST = 0.1  # seconds: ECAPA mirrors 4 frames of 10 ms at each end
 LONGEST = 600.0  # seconds: beyond it the activations of one utterance no longer fit a usual memory
 SILENCE = 1e-5  # standard deviation; a third of the smallest step of 16-bit audio
 CHECKPOINT = "embedding_model.ckpt"
+ADAPTER = "adapter.npz"
 
 
 class Encoder(Protocol):
@@ -111,11 +113,17 @@ def file_identity(path: Path) -> str:
 def _load_path(name: str, path: Path, device: str, threads: int | None) -> Encoder:
     if path.is_dir() and (path / CHECKPOINT).is_file():
         return _ecapa(name, path / CHECKPOINT, device, threads)
+    if path.is_dir() and (path / ADAPTER).is_file():
+        from voxrisk.attack.adapter import AdaptedEncoder, read_adapter
+
+        adapter = read_adapter(path)
+        base = load_encoder(adapter.encoder, device=device, threads=threads)
+        return AdaptedEncoder(name, base, adapter)
     if path.is_dir() and len(found := sorted(path.glob("*.onnx"))) == 1:
         path = found[0]
     if path.suffix == ".onnx":
         return _onnx(name, path, device, threads)
-    raise InputError(f"{path}: neither an ONNX file nor a folder with {CHECKPOINT}")
+    raise InputError(f"{path}: neither an ONNX file nor a folder with {CHECKPOINT} or {ADAPTER}")
 
 
 def _from_hub(repository: str) -> Path:

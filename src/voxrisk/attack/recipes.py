@@ -94,6 +94,42 @@ SMALL = Recipe(
     speeds=(0.9, 1.0, 1.1),
     zero_epochs=4,
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdapterRecipe:
+    """How the linear map behind a ready encoder is trained (:mod:`voxrisk.attack.adapter`).
+
+    Chosen on held-out speakers of anonymized training speech, not on any evaluation set.
+
+    Attributes:
+        epochs: Passes through the training vectors.
+        batch: Vectors in one step.
+        rate: Learning rate of Adam.
+        noise: Length of the random vector added to each vector of length one, against overfitting.
+        margin: Additive angular margin, in radians.
+        scale: Of the cosines, before the softmax.
+        validation: Share of each speaker's utterances held out.
+        zero_epochs: Epochs E before the target head's gradient reaches the map.
+    """
+
+    epochs: int = 30
+    batch: int = 128
+    rate: float = 1e-3
+    noise: float = 0.7
+    margin: float = 0.2
+    scale: float = 30.0
+    validation: float = 0.1
+    zero_epochs: int = 15
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1 or self.batch < 2:
+            raise InputError(f"{self.epochs} epochs of batches of {self.batch} cannot train")
+        if not 0 <= self.zero_epochs <= self.epochs:
+            raise InputError(f"zero_epochs is {self.zero_epochs}, not within 0 … {self.epochs}")
+
+
+ADAPTED = AdapterRecipe()
 RECIPES = {"spane": SPANE, "vpc24": VPC24, "small": SMALL}
 
 

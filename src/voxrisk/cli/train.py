@@ -5,11 +5,14 @@ import os
 from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from voxrisk.types import InputError
+
+if TYPE_CHECKING:
+    from voxrisk.attack.curves import Epoch
 
 
 class RecipeName(StrEnum):
@@ -18,18 +21,25 @@ class RecipeName(StrEnum):
     spane = "spane"
     vpc24 = "vpc24"
     small = "small"
+    adapter = "adapter"
 
 
 def train(
     corpus: Annotated[Path, typer.Argument(help="Training corpus: original or anonymized speech.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder of the attacker.")],
-    recipe: Annotated[RecipeName, typer.Option(help="Named constants.")] = RecipeName.small,
+    recipe: Annotated[
+        RecipeName,
+        typer.Option(help="Named constants; adapter: a map behind a ready encoder, in a minute."),
+    ] = RecipeName.small,
     adversarial: Annotated[
         bool, typer.Option("--adversarial", help="Unlearn the targets (paper 3).")
     ] = False,
     target_column: Annotated[str, typer.Option(help="Column with the target speaker.")] = "target",
     start: Annotated[
-        str | None, typer.Option(help="Fine-tune this ECAPA: ecapa-voxceleb or a folder.")
+        str | None,
+        typer.Option(
+            help="Fine-tune this ECAPA: ecapa-voxceleb or a folder; adapter: any encoder."
+        ),
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="Instead of the recipe's.")] = None,
     zero_epochs: Annotated[int | None, typer.Option(help="E: epochs with w_T = 0.")] = None,
@@ -51,8 +61,9 @@ def train(
     \b
     Example:
       voxrisk train anonymized/train -o attacker --recipe spane --adversarial
+      voxrisk train anonymized/train -o attacker --recipe adapter
     """
-    from voxrisk.attack.recipes import RECIPES
+    from voxrisk.attack.recipes import ADAPTED, RECIPES
     from voxrisk.attack.starts import start_checkpoint
     from voxrisk.corpus import read_corpus
     from voxrisk.types import require
@@ -63,14 +74,36 @@ def train(
 
     given = {"epochs": epochs, "zero_epochs": zero_epochs, "batch": batch, "max_rate": max_rate}
     changes = {key: value for key, value in given.items() if value is not None}
+    constants = ADAPTED if recipe == RecipeName.adapter else RECIPES[recipe]
     if epochs is not None and zero_epochs is None:
-        changes["zero_epochs"] = round(
-            RECIPES[recipe].zero_epochs * epochs / RECIPES[recipe].epochs
-        )
-    chosen = replace(RECIPES[recipe], **changes)  # type: ignore[arg-type]
+        changes["zero_epochs"] = round(constants.zero_epochs * epochs / constants.epochs)
     if seeds < 1:
         raise InputError(f"--seeds is {seeds}; at least one training is needed")
     rows = read_corpus(corpus)
+    if recipe == RecipeName.adapter:
+        from voxrisk.attack.adapter import train_adapter
+
+        if "max_rate" in changes:
+            changes["rate"] = changes.pop("max_rate")
+        for number in range(seed, seed + seeds):
+            folder = output if seeds == 1 else output / f"seed-{number}"
+            if force:
+                (output / "training.npz").unlink(missing_ok=True)
+            adapted = train_adapter(
+                rows,
+                folder,
+                replace(ADAPTED, **changes),  # type: ignore[arg-type]
+                encoder=start or "ecapa-voxceleb",
+                seed=number,
+                adversarial=adversarial,
+                target_column=target_column,
+                device=device,
+                vectors=output / "training.npz",
+                workers=workers,
+            )
+            _tell(folder, number, adapted.epochs[-1], as_json=as_json)
+        return
+    chosen = replace(RECIPES[recipe], **changes)  # type: ignore[arg-type]
     checkpoint = start_checkpoint(start) if start else None
     for number in range(seed, seed + seeds):
         folder = output if seeds == 1 else output / f"seed-{number}"
@@ -90,10 +123,13 @@ def train(
         )
         if os.environ.get("RANK", "0") != "0":  # several processes: the first one speaks
             continue
-        last = done.epochs[-1]
-        if as_json:
-            print(json.dumps({"attacker": str(folder), "seed": number, **asdict(last)}))
-        else:
-            target = "" if last.ver_target is None else f", VER_T {100 * last.ver_target:.1f} %"
-            print(f"{folder}: VER_S {100 * last.ver_source:.1f} %{target}")
+        _tell(folder, number, done.epochs[-1], as_json=as_json)
     leave_world()
+
+
+def _tell(folder: Path, seed: int, last: "Epoch", *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"attacker": str(folder), "seed": seed, **asdict(last)}))
+        return
+    target = "" if last.ver_target is None else f", VER_T {100 * last.ver_target:.1f} %"
+    print(f"{folder}: VER_S {100 * last.ver_source:.1f} %{target}")

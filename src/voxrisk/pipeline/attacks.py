@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from voxrisk.attack.adapter import Adapter
 from voxrisk.attack.knowledge import ATTACKERS, Knowledge, attacker
 from voxrisk.corpus import Utterance, read_corpus
 from voxrisk.corpus.splits import by_session
@@ -20,9 +21,17 @@ from voxrisk.measure import Trials
 from voxrisk.measure.curves import Population, Protocol
 from voxrisk.measure.population import population
 from voxrisk.pipeline.evaluation import Evaluation
-from voxrisk.pipeline.speech import Speech, Warned, anonymize_stage, limited
+from voxrisk.pipeline.speech import (
+    Speech,
+    Warned,
+    anonymize_stage,
+    limited,
+    pool_of_training,
+)
 from voxrisk.pipeline.stages import Stages, digest_corpus
 from voxrisk.types import Embeddings, InputError
+
+FINE_TUNING_RATE = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +51,10 @@ class Attack:
     """What one attacker found."""
 
     knowledge: Knowledge
-    encoder: str
     trials: Trials
     population: Population | None
     warnings: tuple[Warned, ...]
+    training: dict[str, Any] | None
 
 
 def make_sides(rows: Sequence[Utterance], *, seed: int) -> Sides:
@@ -99,30 +108,72 @@ def embed_stage(
     return read_embeddings(stages.run("embed", inputs, make, label=label) / "embeddings.npz")
 
 
+def training_speech(
+    chosen: Evaluation, knowledge: Knowledge, stages: Stages, memory: Path
+) -> list[Utterance]:
+    """The training speech as this attacker has it: anonymized with the same or a similar tool."""
+    assert chosen.train is not None
+    pool = pool_of_training(chosen)
+    people = [row for row in read_corpus(chosen.train) if row.speaker not in pool]
+    rows = limited(people, chosen.limits.train_minutes, _seconds)
+    name = chosen.similar if knowledge.trains_on == "similar" else chosen.anonymizer
+    digest = digest_corpus(rows, memory)
+    return anonymize_stage(chosen, rows, digest, stages, memory, name=name, purpose="training")[0]
+
+
+def train_adapter_stage(
+    chosen: Evaluation, knowledge: Knowledge, stages: Stages, memory: Path
+) -> tuple[Adapter, Path]:
+    """Train a map behind the ready encoder; the map, and the folder it lies in."""
+    from voxrisk.attack.adapter import (
+        fit_adapter,
+        read_adapter,
+        target_names,
+        training_facts,
+        write_adapter,
+    )
+    from voxrisk.attack.recipes import ADAPTED
+
+    rows = training_speech(chosen, knowledge, stages, memory)
+    digest = digest_corpus(rows, memory)
+    name = chosen.encoder
+    label = f"training speech of the {knowledge.name} attacker"
+    vectors = embed_stage(rows, digest, name, name, stages, label)
+    targets = target_names(rows, "target", needed=knowledge.adversarial)
+
+    def make(folder: Path) -> None:
+        facts = training_facts(rows, ADAPTED, targets, knowledge.adversarial, chosen.seed, name)
+        found = fit_adapter(
+            vectors,
+            ADAPTED,
+            targets=targets,
+            adversarial=knowledge.adversarial,
+            seed=chosen.seed,
+            encoder=name,
+        )
+        write_adapter(folder, found, facts)
+
+    inputs = {
+        "corpus": digest,
+        "recipe": ADAPTED,
+        "adversarial": knowledge.adversarial,
+        "encoder": name,
+        "seed": chosen.seed,
+    }
+    folder = stages.run("train", inputs, make, label=f"{knowledge.name} attacker")
+    return read_adapter(folder), folder
+
+
 def train_stage(
     chosen: Evaluation, knowledge: Knowledge, stages: Stages, memory: Path
-) -> tuple[str, str]:
-    """Train the encoder of an informed attacker; its folder, and the hash of what made it."""
+) -> tuple[str, Path]:
+    """Train the whole encoder of an informed attacker; its folder, and that of the stage."""
     from voxrisk.attack.recipes import RECIPES
     from voxrisk.attack.starts import start_checkpoint
     from voxrisk.attack.train import train_attacker
 
-    assert chosen.train is not None
-    limits = chosen.limits
-    rows = limited(read_corpus(chosen.train), limits.train_minutes, _seconds)
-    name = chosen.similar if knowledge.trains_on == "similar" else chosen.anonymizer
-    protected, _ = anonymize_stage(
-        chosen,
-        rows,
-        digest_corpus(rows, memory),
-        stages,
-        memory,
-        name=name,
-        purpose="training",
-    )
-    recipe = replace(RECIPES["spane" if limits.fine_tune else "small"], epochs=limits.epochs)
-    recipe = replace(recipe, zero_epochs=max(limits.epochs // 2, 1))
-    start = start_checkpoint(chosen.encoder) if limits.fine_tune else None
+    protected = training_speech(chosen, knowledge, stages, memory)
+    recipe = replace(RECIPES["spane"], max_rate=FINE_TUNING_RATE)
 
     def make(folder: Path) -> None:
         train_attacker(
@@ -131,7 +182,7 @@ def train_stage(
             recipe,
             seed=chosen.seed,
             adversarial=knowledge.adversarial,
-            start=start,
+            start=start_checkpoint(chosen.encoder),
             cache=folder / "speech",
         )
 
@@ -139,11 +190,11 @@ def train_stage(
         "corpus": digest_corpus(protected, memory),
         "recipe": recipe,
         "adversarial": knowledge.adversarial,
-        "start": chosen.encoder if limits.fine_tune else None,
+        "start": chosen.encoder,
         "seed": chosen.seed,
     }
     folder = stages.run("train", inputs, make, label=f"{knowledge.name} attacker")
-    return str(folder / "attacker"), folder.name
+    return str(folder / "attacker"), folder / "attacker"
 
 
 def _seconds(row: Utterance) -> float:
@@ -159,9 +210,14 @@ def run_attack(
     folder: Path,
 ) -> Attack:
     """Train (if needed), embed, score and measure one attacker; scores go to ``folder``."""
+    memory = stages.folder / "hashes.json"
     encoder = identity = chosen.encoder
-    if knowledge.trained:
-        encoder, identity = train_stage(chosen, knowledge, stages, stages.folder / "hashes.json")
+    adapter, made = None, None
+    if knowledge.trained and chosen.limits.adapter:
+        adapter, made = train_adapter_stage(chosen, knowledge, stages, memory)
+    elif knowledge.trained:
+        encoder, made = train_stage(chosen, knowledge, stages, memory)
+        identity = made.parent.name
     kinds = {
         "original": (speech.original, speech.digest),
         "anonymized": (speech.anonymized, speech.anonymized_digest),
@@ -172,6 +228,10 @@ def run_attack(
         )
         for kind in dict.fromkeys((knowledge.enrolls, knowledge.trial))
     }
+    if adapter:
+        found = {
+            kind: replace(held, vectors=adapter.apply(held.vectors)) for kind, held in found.items()
+        }
     enroll = _rows(found[knowledge.enrolls], sides.enroll)
     trial = _rows(found[knowledge.trial], sides.trial)
     write_scores(folder, knowledge, enroll, trial, sides)
@@ -180,7 +240,21 @@ def run_attack(
         read_trials(folder / "trials.csv"),
     )
     crowd, warnings = count_heads(chosen, knowledge.name, enroll, trial)
-    return Attack(knowledge, encoder, scored, crowd, tuple(warnings))
+    return Attack(knowledge, scored, crowd, tuple(warnings), training_words(made) if made else None)
+
+
+def training_words(folder: Path) -> dict[str, Any]:
+    """How a trained attacker was trained, from the files of its training."""
+    facts = json.loads((folder / "attacker.json").read_text(encoding="utf-8"))
+    with (folder / "curves.csv").open(encoding="utf-8", newline="") as stream:
+        last = list(csv.DictReader(stream))[-1]
+    return {
+        "speakers": facts["sources"],
+        "utterances": facts["utterances"],
+        "targets": facts["targets"],
+        "ver_source": float(last["ver_source"]),
+        "ver_target": float(last["ver_target"]) if last["ver_target"] else None,
+    }
 
 
 def slug(name: str) -> str:

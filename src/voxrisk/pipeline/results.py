@@ -141,7 +141,8 @@ def _attacker(
         "voiceprivacy": knowledge.voiceprivacy,
         "knows": knowledge.knows,
         "enrols": knowledge.enrolls,
-        "extractor": f"trained on {knowledge.trains_on} speech",
+        "extractor": _extractor(attack, chosen),
+        "training": attack.training,
         "reference": knowledge.name == "original",
         "figures": {name: e.to_json() for name, e in figures.items()},
         "zebra_tag": tag(figures["log10_l"].value),
@@ -154,6 +155,19 @@ def _attacker(
         "groups": _groups(attack.trials, chosen, sides),
         "speakers": _speakers(attack, alias, similarity),
     }
+
+
+def _extractor(attack: Attack, chosen: Evaluation) -> str:
+    """What the attacker recognises speakers with, in words."""
+    trained = attack.training
+    if trained is None:
+        return f"{chosen.encoder}, trained on original speech"
+    kind = "a linear map behind it" if chosen.limits.adapter else "fine-tuned"
+    whose = "a similar" if attack.knowledge.trains_on == "similar" else "this"
+    return (
+        f"{chosen.encoder}, {kind}, trained on {whose} anonymizer's speech: "
+        f"{trained['utterances']} utterances of {trained['speakers']} other speakers"
+    )
 
 
 def _population(attack: Attack) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """The speech of an evaluation: original and anonymized, paired by id, without broken files."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from voxrisk.types import InputError
 
 BROKEN = ("missing", "unreadable", "empty", "short", "silent")
 MOST_BROKEN = 0.2
+POOL = 20  # target speakers taken from the training speech
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +78,9 @@ def anonymize_stage(
     from voxrisk.protect.run import anonymize
 
     name = name or chosen.anonymizer or ""
-    options = dict(chosen.options) if name == chosen.anonymizer else {}
-    if "{input}" in name:
-        options, name = {"command": name}, "command"
+    name, options = named_tool(name, chosen.options if name == chosen.anonymizer else {})
     seed = chosen.seed + (0 if purpose == "evaluation" else 1)
-    targets = read_corpus(chosen.targets) if chosen.targets else None
+    targets = target_speech(chosen)
     per = chosen.per if purpose == "evaluation" else "utterance"
     inputs = {
         "corpus": digest,
@@ -108,6 +107,50 @@ def anonymize_stage(
     folder = stages.run("anonymize", inputs, make, label=f"{purpose} speech with {name}")
     made = read_corpus(folder / "speech")
     return made, _described(made) | {"parameters": options}
+
+
+def target_speech(chosen: Evaluation) -> list[Utterance] | None:
+    """Speech of the target speakers, the same for everybody who anonymizes.
+
+    Without a corpus of their own they are some of the training speakers: a protected voice must not
+    be that of another protected person. None: the other speakers of whatever is anonymized.
+    """
+    if chosen.targets:
+        return read_corpus(chosen.targets)
+    names = pool_of_training(chosen)
+    if chosen.train is None or not names:
+        return None
+    return [row for row in read_corpus(chosen.train) if row.speaker in names]
+
+
+def pool_of_training(chosen: Evaluation) -> set[str]:
+    """Training speakers that are targets, and so train no attacker: as many women as men."""
+    from voxrisk.protect.anonymizers import anonymizer
+
+    if chosen.train is None or chosen.targets:
+        return set()
+    used = [
+        (name, options)
+        for name, options in ((chosen.anonymizer, chosen.options), (chosen.similar, {}))
+        if name
+    ]
+    if not any(anonymizer(*named_tool(name, options)).learn for name, options in used):
+        return set()
+    genders = {row.speaker: row.gender for row in read_corpus(chosen.train)}
+    kinds = sorted({g or "" for g in genders.values()})
+    each = min(POOL, len(genders) // 3) // len(kinds)
+    pool: set[str] = set()
+    for kind in kinds:
+        own = sorted(s for s, g in genders.items() if (g or "") == kind)
+        pool.update(own[:: max(len(own) // max(each, 1), 1)][:each])
+    return pool if len(pool) > 1 else set()
+
+
+def named_tool(name: str, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Name and options of an anonymizer; a text with ``{input}`` is an external program."""
+    if "{input}" in name:
+        return "command", {**options, "run": name}
+    return name, dict(options)
 
 
 def _described(rows: Sequence[Utterance]) -> dict[str, Any]:
