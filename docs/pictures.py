@@ -1,9 +1,12 @@
 """Draw the pictures of the metric pages with voxrisk's own functions: ``python docs/pictures.py``.
 
+``python docs/pictures.py RUN/report.html`` takes the picture of a report instead (needs Chromium).
+
 The voices are simulated, with fixed seeds: a picture explains a figure, it is no result. The same
 versions of the libraries give the same bytes.
 """
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +159,9 @@ def similarity() -> Figure:
     axes.axvline(n - 0.5, color="white", lw=1.5)
     axes.grid(visible=False)
     axes.set_xticks([n / 2 - 0.5, 1.5 * n - 0.5], ["original", "protected"])
-    axes.set_yticks([n / 2 - 0.5, 1.5 * n - 0.5], ["original", "protected"], rotation=90, va="center")
+    axes.set_yticks(
+        [n / 2 - 0.5, 1.5 * n - 0.5], ["original", "protected"], rotation=90, va="center"
+    )
     axes.annotate("gives its\nowner away", (n + 4, 4), (n + 6.5, 1.3), color="white", fontsize=9,
                   ha="center", arrowprops={"arrowstyle": "->", "color": "white"})  # fmt: skip
     hidden = measure.de_identification(oo, op)
@@ -226,6 +231,20 @@ PICTURES = {
 }
 
 
+def report(page: Path) -> None:
+    """The first screen of a report."""
+    from playwright.sync_api import sync_playwright
+
+    from voxrisk.report.pdf import find_browser
+
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
+        opened = browser.new_page(viewport={"width": 1080, "height": 1000})
+        opened.goto(page.resolve().as_uri())
+        opened.screenshot(path=HERE / "report.png")
+        browser.close()
+
+
 def main() -> None:
     """Draw them all."""
     HERE.mkdir(exist_ok=True)
@@ -235,4 +254,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    report(Path(sys.argv[1])) if len(sys.argv) > 1 else main()

@@ -1,4 +1,4 @@
-"""The pages say only what is so: links lead somewhere, Python compiles, commands and options exist."""
+"""The pages say only what is so: links lead somewhere, code compiles, commands and options exist."""
 
 import ast
 import re
@@ -58,7 +58,9 @@ def shell_blocks(page: Path) -> Iterator[str]:
 
 def commands(page: Path) -> Iterator[list[str]]:
     """The words of each ``voxrisk`` command in code blocks and between backticks."""
-    lines = [line for block in shell_blocks(page) for line in block.replace("\\\n", " ").split("\n")]
+    lines = [
+        line for block in shell_blocks(page) for line in block.replace("\\\n", " ").split("\n")
+    ]
     lines += re.findall(r"`([^`\n]+)`", FENCE.sub("", page.read_text(encoding="utf-8")))
     for line in lines:
         command = re.search(r"(?:^|[\s$])(?:-m )?voxrisk (?P<rest>.*)", line.split("  #")[0])
@@ -67,7 +69,7 @@ def commands(page: Path) -> Iterator[list[str]]:
 
 
 def options_of(words: list[str]) -> tuple[str, set[str], list[str]]:
-    """Follow the words into the command line; its name, its options, and the words that are left."""
+    """Follow the words to a command: its name, its options, and the words that are left."""
     command = typer.main.get_command(app)
     path = ["voxrisk"]
     while words and hasattr(command, "commands") and not words[0].startswith("-"):
