@@ -1,4 +1,4 @@
-"""The pages say only what is so: links lead somewhere, code compiles, commands and options exist."""
+"""The pages say what is so: links lead somewhere, code compiles, commands and options exist."""
 
 import ast
 import re
