@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test browser lint bench clean
+.PHONY: demo test browser lint bench docs clean
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("voxrisk needs Python 3.11 or later; this is %s. Try: make PYTHON=python3.11" % sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
@@ -39,5 +39,10 @@ lint: $(VENV)/installed
 bench: $(VENV)/installed
 	for name in measure population attack; do $(BIN)/python benchmarks/$$name.py || exit 1; done
 
+# The pages of docs/ as a site that can be read from disk: open site/index.html.
+docs: $(VENV)/installed
+	$(PIP) --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 clean:
-	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) demo site .pytest_cache .mypy_cache .ruff_cache
