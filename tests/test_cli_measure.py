@@ -54,6 +54,18 @@ def test_two_protections_beside_the_original(scores: dict[str, Path], tmp_path: 
     assert len(people) == 3 * 40
 
 
+def test_a_long_name_with_brackets_is_printed_whole(
+    scores: dict[str, Path], tmp_path: Path
+) -> None:
+    name = "a system whose name is long, [bold] and much longer than any column of figures [/]"
+    done = voxrisk(
+        "measure", f"{name}={scores['weak']}", "-t", scores["trials"], "--resamples", 20,
+        "-o", tmp_path / "out",
+    )  # fmt: skip
+    assert done.stdout.count(name) == 2
+    assert "…" not in done.stdout
+
+
 def test_json_for_machines_is_the_results_file(scores: dict[str, Path], tmp_path: Path) -> None:
     arguments = ("measure", scores["weak"], "-t", scores["trials"], "--resamples", 20, "--json")
     first = voxrisk(*arguments, "-o", tmp_path / "a")

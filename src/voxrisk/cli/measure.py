@@ -125,25 +125,28 @@ def _draw(sets: "Sequence[ScoreSet]", folder: Path) -> list[Path]:
 
 def _print(sets: "Sequence[ScoreSet]", folder: Path, written: Sequence[Path]) -> None:
     from rich.console import Console
+    from rich.markup import escape
 
     # A table of figures is never cut: narrow terminals scroll, pipes get whole lines.
     table = _table(sets)
-    console = Console(highlight=False, width=max(Console().width, 60 + 40 * len(sets)))
+    wide = 60 + sum(40 + len(s.name) for s in sets)
+    console = Console(highlight=False, width=max(Console().width, wide))
     console.print(table)
     for s in sets:
         sizes = s.trials.sizes
         console.print(
-            f"[bold]{s.name}[/]: {sizes['target']:,} target and {sizes['nontarget']:,} nontarget "
+            f"[bold]{escape(s.name)}[/]: {sizes['target']:,} target and {sizes['nontarget']:,} nontarget "
             f"trials of {sizes['speaker']} speakers",
             style="dim",
         )
         for warning in s.warnings:
-            console.print(f"  [yellow]! {warning}[/]")
+            console.print(f"  [yellow]! {escape(warning)}[/]")
     names = ", ".join(sorted({path.stem for path in written}))
     console.print(f"\nFigures ({names}; PNG and SVG), results.json and results.csv: {folder}")
 
 
 def _table(sets: "Sequence[ScoreSet]") -> Any:
+    from rich.markup import escape
     from rich.table import Table
 
     from voxrisk.measure import DEFINITIONS
@@ -151,7 +154,7 @@ def _table(sets: "Sequence[ScoreSet]") -> Any:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
     table.add_column("figure", no_wrap=True)
     for s in sets:
-        table.add_column(s.name, justify="right", no_wrap=True)
+        table.add_column(escape(s.name), justify="right", no_wrap=True)
         table.add_column(f"{s.confidence:.0%} interval", style="dim", no_wrap=True)
     table.add_column("chance", justify="right", style="dim", no_wrap=True)
     table.add_column("", style="dim", no_wrap=True)
