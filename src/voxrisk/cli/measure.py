@@ -135,8 +135,8 @@ def _print(sets: "Sequence[ScoreSet]", folder: Path, written: Sequence[Path]) ->
     for s in sets:
         sizes = s.trials.sizes
         console.print(
-            f"[bold]{escape(s.name)}[/]: {sizes['target']:,} target and {sizes['nontarget']:,} nontarget "
-            f"trials of {sizes['speaker']} speakers",
+            f"[bold]{escape(s.name)}[/]: {sizes['target']:,} target and "
+            f"{sizes['nontarget']:,} nontarget trials of {sizes['speaker']} speakers",
             style="dim",
         )
         for warning in s.warnings:
