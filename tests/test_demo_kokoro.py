@@ -1,5 +1,6 @@
 """The demo corpus with Kokoro's neural voices: a table of voices, phonemes, the same samples."""
 
+import hashlib
 import re
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from voxrisk.corpus import espeak, kokoro, read_audio, read_corpus
 from voxrisk.corpus.demo import ENGINES, demo_corpus, make_demo
 from voxrisk.corpus.kokoro import LENGTHS, STYLE, SYMBOLS, VOICES, Line, speak_all
 from voxrisk.corpus.sentences import SENTENCES
-from voxrisk.models import cache_folder, is_cached, model
+from voxrisk.models import cache_folder, is_cached, model, model_path
 from voxrisk.types import InputError, MissingExtraError
 
 
@@ -93,6 +94,15 @@ def test_a_missing_package_is_said_before_anything_is_fetched(
     with pytest.raises(MissingExtraError, match=rf"{package}.*voxrisk\[kokoro\]"):
         make_demo(tmp_path / "demo", engine="kokoro", voices=2, sentences=1)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("weights")
+def test_each_name_has_its_own_voice() -> None:
+    """SHA-256 of single voices, as the hub publishes them."""
+    found = kokoro.styles(model_path("kokoro"))
+    published = {"af_heart": "d583ccff3cdca2f7", "bf_emma": "669fe0647f9dd04f"}
+    for voice, start in published.items():
+        assert hashlib.sha256(found[voice].tobytes()).hexdigest().startswith(start)
 
 
 @pytest.mark.usefixtures("weights")

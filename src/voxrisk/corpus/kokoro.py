@@ -3,9 +3,9 @@
 The weights come from the model store (340 MB, Apache-2.0, fp32: the fp16 ones give NaN) and run in
 ONNX Runtime. espeak-ng writes the phonemes, American or British as the voice is.
 
-Kokoro has 54 voices. These are the 28 English ones. The other 26 can read English too, but with the
-phonemes of a language they were not trained on, and at least three of them share their speaker with
-another name (``santa``, ``alex``, ``dora``), which would make one speaker look like two.
+Kokoro has 54 voices. These are the 28 English ones. The other 26 can read English too, but it is
+not the language they were trained on, and some look like one speaker under two names
+(``em_santa`` and ``pm_santa``; docs/corpora.md).
 
 The graph holds nothing random, and a session of one thread gives the same samples every time. More
 threads would change the last bits: several lines are said at once instead.
@@ -24,11 +24,12 @@ from voxrisk.types import InputError, require
 
 RATE = 24_000
 LENGTHS, STYLE = 510, 256  # a voice is one style vector for each number of phonemes
+# Each is the one that ecapa-voxceleb finds least like those before it.
 VOICES = (
-    "af_alloy", "af_aoede", "af_bella", "af_heart", "af_jessica", "af_kore", "af_nicole", "af_nova",
-    "af_river", "af_sarah", "af_sky", "am_adam", "am_echo", "am_eric", "am_fenrir", "am_liam",
-    "am_michael", "am_onyx", "am_puck", "am_santa", "bf_alice", "bf_emma", "bf_isabella", "bf_lily",
-    "bm_daniel", "bm_fable", "bm_george", "bm_lewis",
+    "bm_lewis", "am_michael", "af_sky", "am_onyx", "bf_lily", "am_puck", "af_nicole",
+    "af_jessica", "bm_fable", "bm_daniel", "bf_isabella", "af_nova", "am_adam", "af_river",
+    "af_aoede", "af_sarah", "af_alloy", "am_santa", "am_eric", "bf_alice", "af_bella",
+    "bf_emma", "am_echo", "am_liam", "am_fenrir", "af_kore", "bm_george", "af_heart",
 )  # fmt: skip
 # The symbols of English among the 178 of the model, with the numbers its config.json gives them.
 SYMBOLS = {
@@ -74,7 +75,7 @@ def speak_all(
     """Say every line, in order: samples ``(n,)`` at 24 kHz; ``workers`` changes no sample."""
     runtime: Any = require("onnxruntime", extra="kokoro")
     require("espeakng_loader", extra="kokoro")
-    from voxrisk.models import model, model_path
+    from voxrisk.models import model_path
     from voxrisk.shards import run
 
     for line in lines:
@@ -85,15 +86,11 @@ def speak_all(
     phonemes = espeak.ipa_all([espeak.Line(line.text, accent(line.voice)) for line in lines])
     coded = [numbers(line.text, said) for line, said in zip(lines, phonemes, strict=True)]
     folder = model_path("kokoro")
-    weights, styles = model("kokoro").files
-    # The file joins the voices in the order of its sources.
-    names = [Path(part.member).stem for part in styles.npm]
-    packed = np.fromfile(folder / styles.name, dtype="<f4").reshape(len(names), LENGTHS, STYLE)
-    voices = dict(zip(names, packed, strict=True))
+    voices = styles(folder)
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = runtime.InferenceSession(
-        folder / weights.name, options, providers=["CPUExecutionProvider"]
+        folder / "model.onnx", options, providers=["CPUExecutionProvider"]
     )
 
     def say(place: int) -> NDArray[np.float32]:
@@ -109,6 +106,16 @@ def speak_all(
         return samples
 
     yield from run(say, range(len(lines)), workers=workers, label="speak", threads=True)
+
+
+def styles(folder: Path) -> dict[str, NDArray[np.float32]]:
+    """Voice → its style vectors ``(510, 256)``, from the folder of the weights."""
+    from voxrisk.models import model
+
+    # The file joins the voices in the order of its sources.
+    names = [Path(part.member).stem for part in model("kokoro").files[1].npm]
+    packed = np.fromfile(folder / "voices.bin", dtype="<f4").reshape(len(names), LENGTHS, STYLE)
+    return dict(zip(names, packed, strict=True))
 
 
 def version() -> str:
