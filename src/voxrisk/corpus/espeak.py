@@ -1,4 +1,4 @@
-"""espeak-ng through its C API: text in, samples and word times out.
+"""espeak-ng through its C API: text in; samples and word times, or phonemes, out.
 
 The library comes with the package ``espeakng-loader`` and is loaded when it is first used. It is
 licensed under the GPL-3: it is an optional extra, no part of voxrisk.
@@ -10,6 +10,7 @@ gives the same samples.
 
 import ctypes
 import os
+import re
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from voxrisk.types import InputError, require
 SYNCHRONOUS = 2
 UTF8 = 1
 BY_CHARACTER = 1
+IPA = 2
 RATE_PARAMETER, PITCH_PARAMETER = 1, 3
 WORD_EVENT = 1
 
@@ -81,6 +83,12 @@ def speak_all(lines: Sequence[Line]) -> list[Said]:
         return pool.submit(_speak_all, list(lines)).result()
 
 
+def ipa_all(lines: Sequence[Line]) -> list[str]:
+    """The phonemes of every line in the IPA, its punctuation kept, from a fresh process."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(_ipa_all, list(lines)).result()
+
+
 def version() -> str:
     """Version of the installed espeak-ng."""
     loader: Any = require("espeakng_loader", extra="demo")
@@ -89,17 +97,51 @@ def version() -> str:
     return str(library.espeak_Info(None).decode()).split()[0]
 
 
-def _speak_all(lines: list[Line]) -> list[Said]:
+def _start() -> tuple[Any, int]:
+    """The library, ready to speak, and its sample rate."""
     loader: Any = require("espeakng_loader", extra="demo")
     library = ctypes.CDLL(str(loader.get_library_path()))
     library.espeak_SetVoiceByName.argtypes = [ctypes.c_char_p]
+    rate = library.espeak_Initialize(SYNCHRONOUS, 0, os.fsencode(loader.get_data_path()), 0)
+    if rate <= 0:
+        raise InputError(f"espeak-ng cannot start with its data in {loader.get_data_path()}")
+    return library, int(rate)
+
+
+def _choose(library: Any, voice: str) -> None:
+    if library.espeak_SetVoiceByName(voice.encode()) != 0:
+        raise InputError(f"espeak-ng has no voice {voice!r}")
+
+
+def _ipa_all(lines: list[Line]) -> list[str]:
+    library, _ = _start()
+    library.espeak_TextToPhonemes.restype = ctypes.c_char_p
+    library.espeak_TextToPhonemes.argtypes = [
+        ctypes.POINTER(ctypes.c_char_p), ctypes.c_int, ctypes.c_int,
+    ]  # fmt: skip
+    found = []
+    for line in lines:
+        _choose(library, line.voice)
+        pieces = []
+        # espeak-ng drops punctuation: it sees what stands between the marks.
+        for words, mark in re.findall(r"([^,.;:!?]*)([,.;:!?]*)", line.text):
+            rest = ctypes.c_char_p(words.encode())
+            clauses = []
+            while rest.value:
+                said = library.espeak_TextToPhonemes(ctypes.byref(rest), UTF8, IPA)
+                clauses.append(said.decode().strip())
+            pieces.append(" ".join(clauses) + mark)
+        found.append(" ".join(piece for piece in pieces if piece))
+    library.espeak_Terminate()
+    return found
+
+
+def _speak_all(lines: list[Line]) -> list[Said]:
+    library, rate = _start()
     library.espeak_Synth.argtypes = [
         ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint, ctypes.c_int, ctypes.c_uint,
         ctypes.c_uint, ctypes.c_void_p, ctypes.c_void_p,
     ]  # fmt: skip
-    rate = library.espeak_Initialize(SYNCHRONOUS, 0, os.fsencode(loader.get_data_path()), 0)
-    if rate <= 0:
-        raise InputError(f"espeak-ng cannot start with its data in {loader.get_data_path()}")
     sound: list[NDArray[np.int16]] = []
     starts: list[float] = []
 
@@ -123,8 +165,7 @@ def _speak_all(lines: list[Line]) -> list[Said]:
         # espeak-ng itself says nothing about an unknown variant and speaks with another voice.
         if (variant := line.voice.partition("+")[2]) and variant not in known:
             raise InputError(f"espeak-ng has no voice variant {variant!r}")
-        if library.espeak_SetVoiceByName(line.voice.encode()) != 0:
-            raise InputError(f"espeak-ng has no voice {line.voice!r}")
+        _choose(library, line.voice)
         library.espeak_SetParameter(RATE_PARAMETER, line.rate, 0)
         library.espeak_SetParameter(PITCH_PARAMETER, line.pitch, 0)
         library.espeak_ng_SetRandSeed(ctypes.c_long(0))  # else seeded by the clock
@@ -134,7 +175,7 @@ def _speak_all(lines: list[Line]) -> list[Said]:
         if not sound:
             raise InputError(f"espeak-ng said nothing for {line.text!r}")
         samples = np.concatenate(sound).astype(np.float32) / np.float32(32768)
-        said.append(Said(samples, int(rate), tuple(starts)))
+        said.append(Said(samples, rate, tuple(starts)))
     library.espeak_Terminate()
     return said
 
