@@ -106,8 +106,9 @@ def anonymize_stage(
 
     folder = stages.run("anonymize", inputs, make, label=f"{purpose} speech with {name}")
     made = read_corpus(folder / "speech")
-    if purpose == "evaluation":
-        stages.notes["anonymizer"] = json.loads((folder / "speech" / TIMES).read_text("utf-8"))
+    times = folder / "speech" / TIMES
+    if purpose == "evaluation" and times.is_file():
+        stages.notes["anonymizer"] = json.loads(times.read_text(encoding="utf-8"))
     return made, _described(made) | {"parameters": options}
 
 

@@ -31,9 +31,14 @@ def verdict(attacks: Sequence[Attack]) -> dict[str, Any]:
     found = [c for c in criteria if c["assessed"]]
     if not found:
         headline = "The risk of re-identification could not be assessed with this speech."
-    elif any(c["level"] == "as original" for c in found):
+    elif all(c["level"] == "as original" for c in found):
         headline = (
             "For the strongest attacker tried, this protection made no measurable difference."
+        )
+    elif as_before := [c["criterion"] for c in found if c["level"] == "as original"]:
+        headline = (
+            f"By {' and '.join(as_before)}, the strongest attacker tried does measurably no worse "
+            "than on original speech."
         )
     elif any(c["level"] == "above chance" for c in found):
         headline = "Speakers can still be recognised better than by chance after this protection."

@@ -91,6 +91,8 @@ def _sizes_axis(sizes: Sequence[int]) -> Axis:
         shown = [n for n in shown if str(n)[0] == "1"]
     if len(shown) < 2:
         shown = sorted({low, high})
+    elif high / shown[-1] > (high / low) ** 0.15:  # the crowd of the verdict, if there is room
+        shown.append(high)
     stretch = 1.12 if high > low else 2.0
     ticks = [(float(n), f"{n:,}") for n in shown]
     return Axis(low / stretch, high * stretch, ticks, "people to choose from, N", "log")
