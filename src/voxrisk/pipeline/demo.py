@@ -16,7 +16,7 @@ from voxrisk.pipeline.evaluation import Evaluation
 from voxrisk.report.compare import write_compare
 from voxrisk.report.html import write_report
 
-VOICES, SENTENCES = 40, 4
+VOICES, SENTENCES = 40, 3
 SYSTEMS: dict[str, dict[str, Any]] = {"mcadams": {}, "knn": {"part": "light"}}
 
 

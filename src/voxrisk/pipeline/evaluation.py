@@ -33,8 +33,8 @@ class Effort:
 
 EFFORTS = {
     "quick": Effort(
-        300, (1, 3), 6.0, "whisper-tiny.en", 15.0, True,
-        "on 2 cores about 0.1 times the length of the speech, 5 minutes for what it is good for, "
+        300, (1, 3), 1.5, "whisper-tiny.en", 15.0, True,
+        "on 2 cores about 0.1 times the length of the speech, a minute for what it is good for, "
         "and 2 minutes for each kind of training speech, beside the time of the anonymizer",
     ),
     "standard": Effort(
