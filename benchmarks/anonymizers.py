@@ -90,6 +90,8 @@ def score(corpus: Path, out: Path, speakers: int | None) -> None:
         if not (out / name / "manifest.csv").is_file():
             continue
         done = {row.utterance: row for row in read_corpus(out / name)}
+        if any(row.utterance not in done for row in rows):
+            raise SystemExit(f"{name}: not all utterances are there")
         checks = [_check(row, done[row.utterance], name) for row in rows]
         vectors = {u: _embed(encoder, done[u], out / f"{name}.cache") for u in clear}
         words = _wer(recogniser, [done[r.utterance] for r in heard], out / f"{name}.words.json")
@@ -106,6 +108,8 @@ def score(corpus: Path, out: Path, speakers: int | None) -> None:
 def _check(before: Utterance, after: Utterance, name: str) -> float:
     """Finite, not clipped, as long as before; returns the correlation of log F0."""
     clear, protected = read_audio(before), read_audio(after)
+    if not np.isfinite(protected).all():
+        raise SystemExit(f"{name}: {after.utterance} is not finite")
     if np.abs(protected).max() > 0.995:
         raise SystemExit(f"{name}: {after.utterance} is clipped")
     if not name.startswith("private") and len(clear) != len(protected):
@@ -123,7 +127,7 @@ def _embed(encoder: object, row: Utterance, cache: Path) -> NDArray[np.float32]:
     cache.mkdir(exist_ok=True)
     file = cache / f"{row.utterance}.npy"
     if not file.exists():
-        vector = encoder.embed([read_audio(row)[: 8 * 16_000]])[0]  # type: ignore[attr-defined]
+        vector = encoder.embed([read_audio(row)])[0]  # type: ignore[attr-defined]
         np.save(file, vector / np.linalg.norm(vector))
     return np.load(file)
 
