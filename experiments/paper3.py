@@ -41,6 +41,7 @@ class Setup:
     recipe: Recipe
     seeds: tuple[int, ...]
     device: str
+    ready: tuple[list[Utterance], list[Utterance]] | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,14 @@ def setup(description: str) -> Setup:
     parser.add_argument("--train", type=Path, help="paper: LibriSpeech train-clean-360")
     parser.add_argument("--test", type=Path, help="paper: LibriSpeech test-clean")
     parser.add_argument("--targets", type=Path, help="paper: 100 speakers of LibriTTS")
+    parser.add_argument(
+        "--ready",
+        type=Path,
+        nargs=2,
+        metavar=("TRAIN", "TEST"),
+        help="small: speech of --anonymizer with random targets, as voxrisk evaluate left it; for "
+        "same-gender selection those of its utterances that drew such a target",
+    )
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--speakers", type=int, default=40, help="small: training speakers")
     parser.add_argument("--utterances", type=int, default=8, help="small: utterances of each")
@@ -72,16 +81,20 @@ def setup(description: str) -> Setup:
     return build(given)
 
 
+def _shared() -> Path:
+    return Path(os.environ.get("VOXRISK_SHARED", "../shared")) / "data"
+
+
 def _small(given: argparse.Namespace) -> Setup:
-    shared = Path(os.environ.get("VOXRISK_SHARED", "../shared")) / "data"
+    shared = _shared()
     speakers = _by_speaker(read_corpus(shared / "train_opus"))
     # Every 7th speaker of each gender is a target; the others train.
     targets = [n for g in "fm" for n in sorted(_of_gender(speakers, g))[::7][:5]]
     others = [name for name in sorted(speakers) if name not in targets][: given.speakers]
     folder = shared / "librispeech_eval"
     listed = list(read_trials(folder / "trials.csv"))
-    # Every third trial utterance is enough for a look.
-    kept = set(sorted({t.trial for t in listed})[::3])
+    # Every third trial utterance is enough for a look, unless all are anonymized already.
+    kept = set(sorted({t.trial for t in listed})[:: 1 if given.ready else 3])
     enrolments = dict(read_enrolments(folder / "enroll.csv"))
     used = kept | {u for utterances in enrolments.values() for u in utterances}
     recipe = replace(SMALL, speeds=(1.0,), batch=32)
@@ -98,6 +111,7 @@ def _small(given: argparse.Namespace) -> Setup:
         recipe,
         tuple(range(given.seeds)),
         given.device,
+        (read_corpus(given.ready[0]), read_corpus(given.ready[1])) if given.ready else None,
     )
 
 
@@ -143,6 +157,12 @@ def _of_gender(speakers: dict[str, list[Utterance]], gender: str) -> list[str]:
 
 def anonymized(given: Setup, selection: str) -> tuple[list[Utterance], list[Utterance]]:
     """Training and test speech, anonymized once for all seeds, a new target for each utterance."""
+    if given.ready:
+        genders = {row.speaker: row.gender for row in read_corpus(_shared() / "train_opus")}
+        return tuple(
+            [r for r in rows if selection == "r" or genders[r.extra["target"]] == r.gender]
+            for rows in given.ready
+        )
     made = []
     for part, rows, seed in (("train", given.train, 1), ("test", given.test, 2)):
         folder = given.work / f"{given.anonymizer}-{selection}" / part
@@ -192,10 +212,13 @@ def attack(
     encoder = str(folder / "attacker")
     vectors = embed_corpus(test, encoder, folder / "test.npz", device=given.device)
     training = embed_corpus(train, encoder, folder / "train.npz", device=given.device)
+    there = {row.utterance for row in test}
+    models = {m: [u for u in own if u in there] for m, own in given.enrolments.items()}
+    models = {m: own for m, own in models.items() if own}
     scored = score_trials(
         vectors,
-        given.trials,
-        given.enrolments,
+        [t for t in given.trials if t.trial in there and t.enroll in models],
+        models,
         centre=training.vectors.mean(axis=0, dtype=np.float64),
     )
     last = trained.epochs[-1]
