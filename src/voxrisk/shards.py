@@ -6,10 +6,11 @@ it makes goes to files. A cluster engine can stand behind the same call.
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import connection, get_context, parent_process
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -49,9 +50,23 @@ def run(
         pool = ThreadPoolExecutor(workers)
     else:
         # Workers start fresh: a forked copy of a process with running threads can lock up.
-        pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+        pool = ProcessPoolExecutor(
+            workers, mp_context=get_context("spawn"), initializer=end_with_parent
+        )
     with pool:
         yield from _progress(pool.map(stage, items), len(items), label, started)
+
+
+def end_with_parent() -> None:
+    """Let this worker end when its parent does, also when that is killed: nobody wants its work."""
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()
+
+
+def _watch(sentinel: int) -> None:
+    connection.wait([sentinel])
+    os._exit(1)
 
 
 def _progress(

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.shards import end_with_parent
 from voxrisk.types import InputError, require
 
 SYNCHRONOUS = 2
@@ -79,13 +80,17 @@ class Said:
 
 def speak_all(lines: Sequence[Line]) -> list[Said]:
     """Say every line, in order, in a fresh process."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        1, mp_context=get_context("spawn"), initializer=end_with_parent
+    ) as pool:
         return pool.submit(_speak_all, list(lines)).result()
 
 
 def ipa_all(lines: Sequence[Line]) -> list[str]:
     """The phonemes of every line in the IPA, its punctuation kept, from a fresh process."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        1, mp_context=get_context("spawn"), initializer=end_with_parent
+    ) as pool:
         return pool.submit(_ipa_all, list(lines)).result()
 
 

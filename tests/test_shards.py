@@ -1,0 +1,63 @@
+"""The engine behind every stage: order, errors, and workers that end with their parent."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from voxrisk.shards import run
+
+
+def double(item: int) -> int:
+    if item < 0:
+        raise ValueError(f"{item} is negative")
+    return 2 * item
+
+
+@pytest.mark.parametrize(("workers", "threads"), [(1, False), (2, False), (2, True)])
+def test_results_come_in_order_and_errors_as_they_are(workers: int, threads: bool) -> None:
+    assert list(run(double, range(7), workers=workers, threads=threads)) == list(range(0, 14, 2))
+    with pytest.raises(ValueError, match="-1 is negative"):
+        list(run(double, [1, -1, 2], workers=workers, threads=threads))
+
+
+SCRIPT = """
+import os, sys, time
+from pathlib import Path
+from voxrisk.shards import run
+
+def wait(item):
+    (Path(sys.argv[1]) / str(os.getpid())).touch()
+    time.sleep(60)
+
+if __name__ == "__main__":
+    list(run(wait, [1, 2, 3, 4], workers=2))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
+def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    (tmp_path / "pids").mkdir()
+    parent = subprocess.Popen([sys.executable, tmp_path / "script.py", tmp_path / "pids"])
+    deadline = time.monotonic() + 60
+    while len(pids := list((tmp_path / "pids").iterdir())) < 2:
+        assert time.monotonic() < deadline, "the workers did not start"
+        time.sleep(0.05)
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.wait()
+    deadline = time.monotonic() + 20
+    while any(Path("/proc", pid.name).is_dir() and _alive(pid.name) for pid in pids):
+        assert time.monotonic() < deadline, "workers outlive their parent"
+        time.sleep(0.05)
+
+
+def _alive(pid: str) -> bool:
+    try:
+        return Path("/proc", pid, "stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
