@@ -17,6 +17,7 @@ import numpy as np
 
 from voxrisk.attack.embed import embed_corpus
 from voxrisk.attack.recipes import RECIPES, SMALL, SPANE, Recipe
+from voxrisk.attack.starts import start_checkpoint
 from voxrisk.attack.train import Trained, train_attacker
 from voxrisk.attack.trials import score_trials
 from voxrisk.corpus import Utterance, read_corpus
@@ -42,6 +43,7 @@ class Setup:
     seeds: tuple[int, ...]
     device: str
     ready: tuple[list[Utterance], list[Utterance]] | None = None
+    start: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,11 @@ def setup(description: str) -> Setup:
         metavar=("TRAIN", "TEST"),
         help="small: speech of --anonymizer with random targets, as voxrisk evaluate left it; for "
         "same-gender selection those of its utterances that drew such a target",
+    )
+    parser.add_argument(
+        "--start",
+        type=Path,
+        help="small: begin with this attacker (voxrisk train on original speech) instead of nothing",
     )
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--speakers", type=int, default=40, help="small: training speakers")
@@ -112,6 +119,7 @@ def _small(given: argparse.Namespace) -> Setup:
         tuple(range(given.seeds)),
         given.device,
         (read_corpus(given.ready[0]), read_corpus(given.ready[1])) if given.ready else None,
+        start_checkpoint(str(given.start)) if given.start else None,
     )
 
 
@@ -206,6 +214,7 @@ def attack(
         recipe,
         seed=seed,
         adversarial=zero_epochs is not None and zero_epochs < recipe.epochs,
+        start=given.start,
         device=given.device,
         cache=given.work / "speech",
     )
