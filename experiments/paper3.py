@@ -76,7 +76,7 @@ def setup(description: str) -> Setup:
     parser.add_argument(
         "--start",
         type=Path,
-        help="small: begin with this attacker (voxrisk train on original speech) instead of nothing",
+        help="small: begin with this attacker (trained on original speech), not with nothing",
     )
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--speakers", type=int, default=40, help="small: training speakers")
