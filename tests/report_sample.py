@@ -61,7 +61,8 @@ def sample(
         },
         "anonymizer": {
             "name": title, "description": "Moves the formants by bending pole angles.",
-            "parameters": {"coefficient": 0.8}, "target_selection": None,
+            "parameters": {"coefficient": 0.8},
+            "target_selection": {"select": "same-gender", "per": "utterance", "voices": 10},
         },
         "encoder": {
             "name": "ecapa-voxceleb", "description": "ECAPA-TDNN trained on VoxCeleb.",

@@ -22,6 +22,7 @@ from voxrisk.pipeline.evaluation import Evaluation, read_yaml, write_yaml
 from voxrisk.pipeline.score_sets import load_sets, measure_sets
 from voxrisk.pipeline.stages import Stages, digest_corpus
 from voxrisk.pipeline.verdict import general_warnings, share_targets
+from voxrisk.report.html import write_report
 from voxrisk.types import InputError
 
 
@@ -251,8 +252,12 @@ def test_trained_attackers_train_on_others_and_targets_are_nobody_evaluated(
     assert "linear map" in found["informed"]["extractor"]
     assert "a similar anonymizer" in found["semi-informed"]["extractor"]
     assert not any("No attacker was trained" in w["text"] for w in results["warnings"])
-    times = json.loads((folder / "run" / "run.json").read_text())["anonymizer"]
-    assert times["cpu_seconds"] > 0
+    times = json.loads((folder / "run" / "run.json").read_text())
+    assert times["anonymizer"]["cpu_seconds"] > 0
+    write_report(results, folder / "report.html", run=times)
+    page = (folder / "report.html").read_text()
+    assert f"Target voices: {len(targets)}, selection random, one for each utterance" in page
+    assert "seconds of work on one core for one second of speech" in page
 
 
 def test_the_embeddings_of_a_run_give_its_figures(

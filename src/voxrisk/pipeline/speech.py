@@ -109,7 +109,10 @@ def anonymize_stage(
     times = folder / "speech" / TIMES
     if purpose == "evaluation" and times.is_file():
         stages.notes["anonymizer"] = json.loads(times.read_text(encoding="utf-8"))
-    return made, _described(made) | {"parameters": options}
+    facts = _described(made) | {"parameters": options}
+    if facts["target_selection"]:
+        facts["target_selection"] |= {"select": chosen.select, "per": per}
+    return made, facts
 
 
 def target_speech(chosen: Evaluation) -> list[Utterance] | None:
@@ -160,12 +163,13 @@ def _described(rows: Sequence[Utterance]) -> dict[str, Any]:
     """What the manifest of anonymized speech says about how it was made."""
     names = {row.extra["anonymizer"] for row in rows if row.extra.get("anonymizer")}
     name = names.pop() if len(names) == 1 else "given audio"
-    known = any(row.extra.get("target") for row in rows)
+    targets = {row.extra["target"] for row in rows if row.extra.get("target")}
+    known = {"select": "as the manifest of the speech says", "per": None, "voices": len(targets)}
     return {
         "name": name,
         "description": f"anonymized by {name}" if name != "given audio" else "speech as given",
         "parameters": {},
-        "target_selection": {"targets": "recorded for each utterance"} if known else None,
+        "target_selection": known if targets else None,
     }
 
 
