@@ -187,3 +187,19 @@ def test_commands_write_the_pages_and_refuse_to_overwrite(runs, tmp_path):
     assert "not JSON" in str(call(app, ["report", str(tmp_path)]).exception)
     (tmp_path / "results.json").write_text("[1]")
     assert "not of an evaluation" in str(call(app, ["report", str(tmp_path)]).exception)
+
+
+def test_without_target_voices_the_informed_attacker_stands_for_the_adversarial_one(
+    runs: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    """Else the strongest attacker of a system with targets would be left out of the comparison."""
+    targets, none = copy.deepcopy(runs[0]), copy.deepcopy(runs[1])
+    for run in (targets, none):
+        run["attackers"][1]["name"] = "informed"
+    targets["attackers"][0]["name"] = "informed + adversarial"
+    assert "informed + adversarial" not in common_attackers([targets, none])
+    none["anonymizer"]["target_selection"] = None
+    assert common_attackers([targets, none])[0] == "informed + adversarial"
+    write_compare([none, targets], tmp_path / "c.html", names=["none", "targets"])
+    page = (tmp_path / "c.html").read_text()
+    assert "was also attacked by: informed + adversarial" not in page

@@ -20,6 +20,9 @@ _MARKS = ("square", "triangle", "diamond", "circle", "down", "cross")
 _BEST: dict[str, Callable[..., Any]] = {"rocch_eer": min, "d_ece": max, "log10_l": max}
 
 
+_ADVERSARIAL = "informed + adversarial"
+
+
 def write_compare(
     runs: Sequence[Results], path: Path, *, names: Sequence[str] | None = None
 ) -> None:
@@ -56,15 +59,25 @@ def system_names(runs: Sequence[Results]) -> list[str]:
 
 
 def common_attackers(runs: Sequence[Results]) -> list[str]:
-    """Attackers on anonymized speech that every run has, in the order of the first run."""
+    """Attackers on anonymized speech that every run has, in the order of the runs.
+
+    An anonymizer without target voices has no target to unlearn: there the informed attacker stands
+    for the adversarial one too, which is then not left out of the other runs.
+    """
     have = [{a["name"] for a in r["attackers"] if not a["reference"]} for r in runs]
     shared = set.intersection(*have)
+    if any(_ADVERSARIAL in names for names in have) and all(
+        _ADVERSARIAL in names or ("informed" in names and not r["anonymizer"]["target_selection"])
+        for names, r in zip(have, runs, strict=True)
+    ):
+        shared.add(_ADVERSARIAL)
     if not shared:
         lists = "; ".join(", ".join(sorted(h)) or "none" for h in have)
         raise InputError(
             f"the runs have no attacker in common ({lists}); evaluate them with the same attackers"
         )
-    return [a["name"] for a in runs[0]["attackers"] if a["name"] in shared]
+    every = dict.fromkeys(a["name"] for r in runs for a in r["attackers"])
+    return [name for name in every if name in shared]
 
 
 def common_setting(
@@ -103,15 +116,14 @@ def _context(runs: Sequence[Results], names: list[str]) -> dict[str, Any]:
         look = {"colour": style.colour(i), "mark": _MARKS[i % len(_MARKS)]}
         mine = [a for a in run["attackers"] if a["name"] in shared]
         systems.append({"id": f"{i} {name}", "name": name, **look, **_figures(run, mine, settings)})
+    known = {a["name"]: a for run in reversed(runs) for a in run["attackers"]}
     ranked = sorted(systems, key=_place)
     differences = _differences(ranked, shared)
     return {
         "lead": _lead(ranked, settings["linkability"], differences),
         "systems": ranked,
         "reference": _reference(runs[0], settings),
-        "attackers": [
-            words.both_names(a) for a in runs[0]["attackers"] if a["name"] in shared
-        ],
+        "attackers": [words.both_names(known[name]) for name in shared],
         "settings": settings,
         "warnings": _warnings(runs, names, shared),
         "confidence": runs[0]["methods"]["confidence"],
