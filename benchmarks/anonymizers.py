@@ -65,7 +65,7 @@ def _targets(rows: Sequence[Utterance]) -> list[Utterance]:
     return [row for row in rows if row.speaker in chosen]
 
 
-def score(corpus: Path, out: Path, speakers: int | None) -> None:
+def score(corpus: Path, out: Path, speakers: int | None, every: int) -> None:
     from faster_whisper import WhisperModel
 
     from voxrisk.attack import load_encoder
@@ -77,8 +77,11 @@ def score(corpus: Path, out: Path, speakers: int | None) -> None:
     kept = set(sorted({row.speaker for row in rows})[:speakers])
     rows = [row for row in rows if row.speaker in kept]
     heard = rows[:: max(1, len(rows) // 100)]
-    print(f"{len(kept)} speakers, {len(rows)} utterances, WER on {len(heard)} of them")
-    clear = {row.utterance: _embed(encoder, row, out / "clear.cache") for row in rows}
+    enrolled = set(_enrolled(corpus))
+    tried = [row for row in rows if row.utterance not in enrolled][::every]
+    used = [row for row in rows if row.utterance in enrolled] + tried
+    print(f"{len(kept)} speakers, {len(rows)} utterances, EER on {len(used)}, WER on {len(heard)}")
+    clear = {row.utterance: _embed(encoder, row, out / "clear.cache") for row in used}
     clear_words = _wer(recogniser, heard, out / "clear.words.json")
     eer, trials = _eer(corpus, clear, clear)
     print(
@@ -92,21 +95,23 @@ def score(corpus: Path, out: Path, speakers: int | None) -> None:
         done = {row.utterance: row for row in read_corpus(out / name)}
         if any(row.utterance not in done for row in rows):
             raise SystemExit(f"{name}: not all utterances are there")
-        checks = [_check(row, done[row.utterance], name) for row in rows]
+        for row in rows:
+            _check(row, done[row.utterance], name)
+        melody = [_f0_correlation(row, done[row.utterance]) for row in heard]
         vectors = {u: _embed(encoder, done[u], out / f"{name}.cache") for u in clear}
         words = _wer(recogniser, [done[r.utterance] for r in heard], out / f"{name}.words.json")
         cosine = np.mean([clear[u] @ vectors[u] for u in clear])
         ignorant, informed = _eer(corpus, clear, vectors)[0], _eer(corpus, vectors, vectors)[0]
         print(
             f"| {name} | {words:.1%} | {ignorant:.1%} | {informed:.1%} | {cosine:.2f} "
-            f"| {np.nanmean(checks):.2f} | {_speed(out / name):.1f} |",
+            f"| {np.nanmean(melody):.2f} | {_speed(out / name):.1f} |",
             flush=True,
         )
     print(f"\n{trials} trials")
 
 
-def _check(before: Utterance, after: Utterance, name: str) -> float:
-    """Finite, not clipped, as long as before; returns the correlation of log F0."""
+def _check(before: Utterance, after: Utterance, name: str) -> None:
+    """Finite, not clipped, as long as before."""
     clear, protected = read_audio(before), read_audio(after)
     if not np.isfinite(protected).all():
         raise SystemExit(f"{name}: {after.utterance} is not finite")
@@ -114,6 +119,11 @@ def _check(before: Utterance, after: Utterance, name: str) -> float:
         raise SystemExit(f"{name}: {after.utterance} is clipped")
     if not name.startswith("private") and len(clear) != len(protected):
         raise SystemExit(f"{name}: {after.utterance} has another length")
+
+
+def _f0_correlation(before: Utterance, after: Utterance) -> float:
+    """Correlation of log F0 where both are voiced; NaN if the duration changed."""
+    clear, protected = read_audio(before), read_audio(after)
     if len(clear) != len(protected):
         return float("nan")
     one, other = pitch(clear), pitch(protected)
@@ -121,6 +131,11 @@ def _check(before: Utterance, after: Utterance, name: str) -> float:
     if both.sum() < 20:
         return float("nan")
     return float(np.corrcoef(np.log(one[both]), np.log(other[both]))[0, 1])
+
+
+def _enrolled(corpus: Path) -> list[str]:
+    with (corpus / "enroll.csv").open() as stream:
+        return [u for row in csv.DictReader(stream) for u in row["utts"].split()]
 
 
 def _embed(encoder: object, row: Utterance, cache: Path) -> NDArray[np.float32]:
@@ -182,9 +197,10 @@ if __name__ == "__main__":
     parser.add_argument("--corpus", type=Path, default=shared / "data" / "librispeech_eval")
     parser.add_argument("--out", type=Path, default=Path("bench-anonymizers"))
     parser.add_argument("--speakers", type=int, help="only the first N speakers")
+    parser.add_argument("--every", type=int, default=1, help="only each N-th trial utterance")
     chosen = parser.parse_args()
     chosen.out.mkdir(exist_ok=True)
     if chosen.what in ("run", "both"):
         run(chosen.corpus, chosen.out, chosen.names, chosen.speakers)
     if chosen.what in ("score", "both"):
-        score(chosen.corpus, chosen.out, chosen.speakers)
+        score(chosen.corpus, chosen.out, chosen.speakers, chosen.every)
