@@ -257,7 +257,6 @@ def test_trained_attackers_train_on_others_and_targets_are_nobody_evaluated(
     write_report(results, folder / "report.html", run=times)
     page = (folder / "report.html").read_text()
     assert f"Target voices: {len(targets)}, selection random, one for each utterance" in page
-    assert "seconds of work on one core for one second of speech" in page
 
 
 def test_the_embeddings_of_a_run_give_its_figures(

@@ -370,3 +370,14 @@ def test_results_of_another_schema_or_not_complete_are_refused(results, tmp_path
 def test_same_results_give_the_same_bytes(results, path, tmp_path):
     write_report(results, tmp_path / "again.html")
     assert (tmp_path / "again.html").read_bytes() == path.read_bytes()
+
+
+def test_the_time_of_the_anonymizer_is_told_where_it_is_known(results, tmp_path):
+    said = "seconds of work on one core for one second of speech"
+    times = {"anonymizer": {"speech_seconds": 100.0, "cpu_seconds": 25.0}}
+    write_report(results, tmp_path / "r.html", run=times)
+    page = (tmp_path / "r.html").read_text()
+    assert said in page
+    assert ">0.25<" in page
+    write_report(results, tmp_path / "r.html")
+    assert said not in (tmp_path / "r.html").read_text()
