@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxrisk.corpus import Utterance, read_audio, read_corpus, write_audio, write_corpus
-from voxrisk.protect.anonymizers import Anonymizer, anonymizer, parse_options
+from voxrisk.protect.anonymizers import Anonymizer, anonymizer, parse_options, wants_targets
 from voxrisk.protect.run import TIMES, anonymize, finish
 from voxrisk.protect.targets import (
     distances,
@@ -296,3 +296,15 @@ def test_a_python_function_works_as_well(some: list[Utterance], tmp_path: Path) 
     rows = anonymize(some, tmp_path / "out", f"{__name__}:reverse_time", workers=1)
     before, after = read_audio(some[0]), read_audio(rows[0])
     np.testing.assert_allclose(after, before[::-1], atol=1e-4)
+
+
+def test_which_anonymizers_want_targets_is_known_without_loading_models() -> None:
+    assert not wants_targets("mcadams")
+    assert wants_targets("world")
+    for name in ("knn", "private-knn", "pool"):
+        assert wants_targets(name)
+        assert anonymizer(name, {"part": "light"}).learn is not None
+    assert not wants_targets("command", {"run": "program {input} {output}"})
+    assert wants_targets("command", {"run": "program {input} {output} {target}"})
+    with pytest.raises(InputError, match="no anonymizer 'nothing'"):
+        wants_targets("nothing")

@@ -11,7 +11,7 @@ import numpy as np
 
 from voxrisk.attack.adapter import Adapter
 from voxrisk.attack.knowledge import ATTACKERS, Knowledge, attacker
-from voxrisk.corpus import Utterance, read_corpus
+from voxrisk.corpus import Utterance
 from voxrisk.corpus.splits import by_session
 from voxrisk.corpus.trials import make_trials
 from voxrisk.files.atomic import atomic, write_text
@@ -115,8 +115,8 @@ def training_speech(
 ) -> list[Utterance]:
     """The training speech as this attacker has it: anonymized with the same or a similar tool."""
     assert chosen.train is not None
-    pool = pool_of_training(chosen)
-    people = [row for row in read_corpus(chosen.train) if row.speaker not in pool]
+    pool = pool_of_training(chosen, stages)
+    people = [row for row in stages.read(chosen.train) if row.speaker not in pool]
     rows = limited(people, chosen.limits.train_minutes, _seconds)
     name = chosen.similar if knowledge.trains_on == "similar" else chosen.anonymizer
     digest = digest_corpus(rows, memory)

@@ -80,7 +80,7 @@ def anonymize_stage(
     name = name or chosen.anonymizer or ""
     name, options = named_tool(name, chosen.options if name == chosen.anonymizer else {})
     seed = chosen.seed + (0 if purpose == "evaluation" else 1)
-    targets = target_speech(chosen)
+    targets = target_speech(chosen, stages)
     per = chosen.per if purpose == "evaluation" else "utterance"
     inputs = {
         "corpus": digest,
@@ -115,23 +115,23 @@ def anonymize_stage(
     return made, facts
 
 
-def target_speech(chosen: Evaluation) -> list[Utterance] | None:
+def target_speech(chosen: Evaluation, stages: Stages) -> list[Utterance] | None:
     """Speech of the target speakers, the same for everybody who anonymizes.
 
     Without a corpus of their own they are some of the training speakers: a protected voice must not
     be that of another protected person. None: the other speakers of whatever is anonymized.
     """
     if chosen.targets:
-        return read_corpus(chosen.targets)
-    names = pool_of_training(chosen)
+        return stages.read(chosen.targets)
+    names = pool_of_training(chosen, stages)
     if chosen.train is None or not names:
         return None
-    return [row for row in read_corpus(chosen.train) if row.speaker in names]
+    return [row for row in stages.read(chosen.train) if row.speaker in names]
 
 
-def pool_of_training(chosen: Evaluation) -> set[str]:
+def pool_of_training(chosen: Evaluation, stages: Stages) -> set[str]:
     """Training speakers that are targets, and so train no attacker: as many women as men."""
-    from voxrisk.protect.anonymizers import anonymizer
+    from voxrisk.protect.anonymizers import wants_targets
 
     if chosen.train is None or chosen.targets:
         return set()
@@ -140,9 +140,9 @@ def pool_of_training(chosen: Evaluation) -> set[str]:
         for name, options in ((chosen.anonymizer, chosen.options), (chosen.similar, {}))
         if name
     ]
-    if not any(anonymizer(*named_tool(name, options)).learn for name, options in used):
+    if not any(wants_targets(*named_tool(name, options)) for name, options in used):
         return set()
-    genders = {row.speaker: row.gender for row in read_corpus(chosen.train)}
+    genders = {row.speaker: row.gender for row in stages.read(chosen.train)}
     kinds = sorted({g or "" for g in genders.values()})
     each = min(POOL, len(genders) // 3) // len(kinds)
     pool: set[str] = set()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from voxrisk import __version__
-from voxrisk.corpus import Utterance
+from voxrisk.corpus import Utterance, read_corpus
 from voxrisk.files.atomic import write_text
 
 # Raise a number when what the stage writes for the same input changes.
@@ -32,6 +32,13 @@ class Stages:
         self.seconds: dict[str, float] = {}
         self.reused: list[str] = []
         self.notes: dict[str, Any] = {}  # what a run tells beside its results, such as times
+        self._corpora: dict[Path, list[Utterance]] = {}
+
+    def read(self, path: Path) -> list[Utterance]:
+        """A corpus, read once in a run."""
+        if path not in self._corpora:
+            self._corpora[path] = read_corpus(path)
+        return list(self._corpora[path])
 
     def run(
         self, name: str, inputs: Mapping[str, Any], make: Callable[[Path], None], *, label: str

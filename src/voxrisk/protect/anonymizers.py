@@ -215,6 +215,13 @@ def anonymizer(name: str, options: Mapping[str, Any] | None = None) -> Anonymize
     return build(**(options or {}))
 
 
+def wants_targets(name: str, options: Mapping[str, Any] | None = None) -> bool:
+    """Whether an anonymizer converts to target speakers; without loading its models."""
+    if name in ("knn", "private-knn", "pool"):
+        return True
+    return anonymizer(name, options).learn is not None
+
+
 def _from_function(name: str, options: dict[str, Any]) -> Anonymizer:
     module, _, attribute = name.partition(":")
     try:
