@@ -1,6 +1,6 @@
 """Paper 3, Figure 2: the size of the recogniser, for both target selections.
 
-python experiments/figure2.py --work /tmp/figure2
+python experiments/figure2.py --work figure2
 """
 
 from paper3 import SELECTIONS, anonymized, attack, setup, spread

@@ -1,6 +1,6 @@
 """Paper 3, Figure 3: what both heads of the baseline know after each epoch.
 
-python experiments/figure3.py --work /tmp/figure3
+python experiments/figure3.py --work figure3
 """
 
 from paper3 import SELECTIONS, anonymized, attack, setup, spread

@@ -1,6 +1,6 @@
 """Paper 3, Figure 4: the source error for every E, the epochs before the gradient is reversed.
 
-python experiments/figure4.py --work /tmp/figure4
+python experiments/figure4.py --work figure4
 """
 
 from paper3 import SELECTIONS, anonymized, attack, setup, spread

@@ -1,6 +1,6 @@
 """Paper 3, Table 1: EER, VER_S and VER_T of the baseline and of the adversarial attacker.
 
-python experiments/table1.py --work /tmp/table1 [--scale paper --train … --test … --targets …]
+python experiments/table1.py --work table1 [--scale paper --train … --test … --targets …]
 """
 
 from paper3 import SELECTIONS, anonymized, attack, setup, spread

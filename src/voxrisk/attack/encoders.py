@@ -110,6 +110,19 @@ def file_identity(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def encoder_identity(name: str) -> str:
+    """What its vectors depend on, without loading it: a name of the store, or a hash of its files.
+
+    The files behind a name of the store have a fixed hash; those behind a path may change.
+    """
+    path = Path(name)
+    if name in ENCODERS or not path.exists():
+        return name
+    known = [path / CHECKPOINT, path / ADAPTER, *sorted(path.glob("*.onnx"))]
+    files = [path] if path.is_file() else [file for file in known if file.is_file()]
+    return "+".join(map(file_identity, files))
+
+
 def _load_path(name: str, path: Path, device: str, threads: int | None) -> Encoder:
     if path.is_dir() and (path / CHECKPOINT).is_file():
         return _ecapa(name, path / CHECKPOINT, device, threads)

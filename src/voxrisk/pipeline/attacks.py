@@ -98,15 +98,16 @@ def allowed_attackers(chosen: Evaluation, speech: Speech) -> list[Knowledge]:
 
 
 def embed_stage(
-    rows: Sequence[Utterance], digest: str, encoder: str, identity: str, stages: Stages, label: str
+    rows: Sequence[Utterance], digest: str, encoder: str, stages: Stages, label: str
 ) -> Embeddings:
     """Embeddings of a corpus, made once for each encoder."""
     from voxrisk.attack.embed import embed_corpus
+    from voxrisk.attack.encoders import encoder_identity
 
     def make(folder: Path) -> None:
         embed_corpus(rows, encoder, folder / "embeddings.npz")
 
-    inputs = {"corpus": digest, "encoder": identity}
+    inputs = {"corpus": digest, "encoder": encoder_identity(encoder)}
     return read_embeddings(stages.run("embed", inputs, make, label=label) / "embeddings.npz")
 
 
@@ -134,13 +135,14 @@ def train_adapter_stage(
         training_facts,
         write_adapter,
     )
+    from voxrisk.attack.encoders import encoder_identity
     from voxrisk.attack.recipes import ADAPTED
 
     rows = training_speech(chosen, knowledge, stages, memory)
     digest = digest_corpus(rows, memory)
     name = chosen.encoder
     label = f"training speech of the {knowledge.name} attacker"
-    vectors = embed_stage(rows, digest, name, name, stages, label)
+    vectors = embed_stage(rows, digest, name, stages, label)
     targets = target_names(rows, "target", needed=knowledge.adversarial)
 
     def make(folder: Path) -> None:
@@ -159,17 +161,16 @@ def train_adapter_stage(
         "corpus": digest,
         "recipe": ADAPTED,
         "adversarial": knowledge.adversarial,
-        "encoder": name,
+        "encoder": encoder_identity(name),
         "seed": chosen.seed,
     }
     folder = stages.run("train", inputs, make, label=f"{knowledge.name} attacker")
     return read_adapter(folder), folder
 
 
-def train_stage(
-    chosen: Evaluation, knowledge: Knowledge, stages: Stages, memory: Path
-) -> tuple[str, Path]:
-    """Train the whole encoder of an informed attacker; its folder, and that of the stage."""
+def train_stage(chosen: Evaluation, knowledge: Knowledge, stages: Stages, memory: Path) -> Path:
+    """Train the whole encoder of an informed attacker; the folder it lies in."""
+    from voxrisk.attack.encoders import encoder_identity
     from voxrisk.attack.recipes import RECIPES
     from voxrisk.attack.starts import start_checkpoint
     from voxrisk.attack.train import train_attacker
@@ -192,11 +193,11 @@ def train_stage(
         "corpus": digest_corpus(protected, memory),
         "recipe": recipe,
         "adversarial": knowledge.adversarial,
-        "start": chosen.encoder,
+        "start": encoder_identity(chosen.encoder),
         "seed": chosen.seed,
     }
     folder = stages.run("train", inputs, make, label=f"{knowledge.name} attacker")
-    return str(folder / "attacker"), folder / "attacker"
+    return folder / "attacker"
 
 
 def _seconds(row: Utterance) -> float:
@@ -213,21 +214,19 @@ def run_attack(
 ) -> Attack:
     """Train (if needed), embed, score and measure one attacker; scores go to ``folder``."""
     memory = stages.folder / "hashes.json"
-    encoder = identity = chosen.encoder
+    encoder = chosen.encoder
     adapter, made = None, None
     if knowledge.trained and chosen.limits.adapter:
         adapter, made = train_adapter_stage(chosen, knowledge, stages, memory)
     elif knowledge.trained:
-        encoder, made = train_stage(chosen, knowledge, stages, memory)
-        identity = made.parent.name
+        made = train_stage(chosen, knowledge, stages, memory)
+        encoder = str(made)
     kinds = {
         "original": (speech.original, speech.digest),
         "anonymized": (speech.anonymized, speech.anonymized_digest),
     }
     found = {
-        kind: embed_stage(
-            *kinds[kind], encoder, identity, stages, f"{kind} speech, {knowledge.name}"
-        )
+        kind: embed_stage(*kinds[kind], encoder, stages, f"{kind} speech, {knowledge.name}")
         for kind in dict.fromkeys((knowledge.enrolls, knowledge.trial))
     }
     if adapter:
@@ -378,10 +377,10 @@ def similarity_trials(
 ) -> dict[str, Trials]:
     """OO, OP and PP of the ready encoder."""
     rows = {
-        "o": embed_stage(speech.original, speech.digest, chosen.encoder, chosen.encoder, stages,
+        "o": embed_stage(speech.original, speech.digest, chosen.encoder, stages,
                          "original speech"),
         "p": embed_stage(speech.anonymized, speech.anonymized_digest, chosen.encoder,
-                         chosen.encoder, stages, "anonymized speech"),
+                         stages, "anonymized speech"),
     }  # fmt: skip
     return {
         f"{a}{b}": all_pairs(_rows(rows[a], sides.enroll), _rows(rows[b], sides.trial))

@@ -28,6 +28,7 @@ def run_demo(folder: Path, *, real: Path | None = None, tell: Callable[[str], No
         real: A corpus of real speech instead of the synthetic voices.
         tell: Told what happens.
     """
+    voices = real.name if real else "synthetic voices"
     if real is None:
         from voxrisk.corpus.demo import demo_corpus
 
@@ -44,7 +45,7 @@ def run_demo(folder: Path, *, real: Path | None = None, tell: Callable[[str], No
             options=options,
             train=folder / "train.csv",
             effort="quick",
-            title=f"{name} on {'demo voices' if 'demo' in real.parts else real.name}",
+            title=f"{name} on {voices}",
             with_audio=True,
         )
         more = "".join(f" --set {key}={value}" for key, value in options.items())

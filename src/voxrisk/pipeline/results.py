@@ -27,7 +27,7 @@ from voxrisk.pipeline.attacks import Attack, Sides, similarity_trials
 from voxrisk.pipeline.evaluation import Evaluation, write_yaml
 from voxrisk.pipeline.speech import Speech, Warned, limited
 from voxrisk.pipeline.stages import Stages
-from voxrisk.pipeline.verdict import verdict, worst_first
+from voxrisk.pipeline.verdict import lost_words, verdict, worst_first
 from voxrisk.types import Estimate, InputError, MissingExtraError, require
 
 LOG_ODDS = np.linspace(-10.0, 10.0, 201)
@@ -61,6 +61,8 @@ def assemble(
     eers = {name: found["rocch_eer"].value for name, found in figures.items()}
     ordered = worst_first(attacks, eers)
     similarity = _similarity(chosen, speech, sides, stages, alias) if sides else None
+    useful = _utility(chosen, speech, stages)
+    warnings = [*warnings, *lost_words(useful)]
     hidden = [_pseudonymous(w, alias, reveal=chosen.reveal) for w in warnings]
     return {
         "schema": 1,
@@ -81,7 +83,7 @@ def assemble(
         ],
         "zero_evidence": {"log_odds": LOG_ODDS.tolist(), "bits": zero_evidence(LOG_ODDS).tolist()},
         "similarity": similarity,
-        "utility": _utility(chosen, speech, stages),
+        "utility": useful,
         "audio": _audio(speech, alias) if chosen.with_audio else [],
         "methods": _methods(chosen, speech, sides, attacks),
     }

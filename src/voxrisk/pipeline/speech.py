@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from voxrisk.corpus import Utterance, read_corpus, write_corpus
+from voxrisk.corpus import Utterance, read_corpus
 from voxrisk.corpus.check import check_corpus
 from voxrisk.files.atomic import write_text
 from voxrisk.pipeline.evaluation import Evaluation
@@ -275,8 +275,3 @@ def limited(
                 total += seconds(mine[turn])
     kept = {row.utterance for row in chosen}
     return [row for row in rows if row.utterance in kept]
-
-
-def write_side(path: Path, rows: Sequence[Utterance]) -> None:
-    """Write one side of the evaluation as a manifest a person can open."""
-    write_corpus(path, rows)

@@ -9,6 +9,7 @@ from voxrisk.pipeline.speech import Warned
 from voxrisk.types import Estimate
 
 FEW_SPEAKERS = 20
+MANY_WORDS = 0.4  # share of wrong words
 MEANING = {
     "singling_out": (
         "singling out",
@@ -178,6 +179,19 @@ def general_warnings(
 def worst_first(attacks: Sequence[Attack], eers: Mapping[str, float]) -> list[Attack]:
     """The most successful attacker on protected speech first, the reference last."""
     return sorted(attacks, key=lambda a: (a.knowledge.name == "original", eers[a.knowledge.name]))
+
+
+def lost_words(utility: Mapping[str, Any]) -> list[Warned]:
+    """Speech that nobody understands hides its speaker too; say so where words were lost."""
+    found = (utility.get("wer") or {}).get("anonymized")
+    before = (utility.get("wer") or {}).get("original")
+    if not found or not before or found["value"] < max(MANY_WORDS, 2 * before["value"]):
+        return []
+    return [
+        Warned("serious", f"A speech recogniser gets {found['value']:.0%} of the words wrong after "
+               f"this protection ({before['value']:.0%} before). Speakers may be hard to recognise "
+               "because the speech is damaged, not because it is well protected.")
+    ]  # fmt: skip
 
 
 def share_targets(rows: Sequence[Utterance]) -> bool:
