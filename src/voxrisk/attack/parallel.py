@@ -1,6 +1,7 @@
 """Several processes on one training, when ``torchrun`` started them; otherwise a world of one."""
 
 import os
+import sys
 from dataclasses import dataclass
 
 import torch
@@ -41,10 +42,18 @@ class World:
 
 
 def leave_world() -> None:
-    """End the work of several processes together: one that leaves early can bring others down."""
+    """End the work of several processes together: one that leaves early can bring others down.
+
+    Does not return where ``torchrun`` started several processes; it is their last call. Gloo's
+    threads may still hold tensors when Python takes itself down, which then, rarely, aborts a
+    process that has done all its work (https://github.com/pytorch/pytorch/pull/179291).
+    """
     if distributed.is_available() and distributed.is_initialized():
         distributed.barrier()
         distributed.destroy_process_group()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def join_world(device: torch.device) -> World:
