@@ -267,6 +267,11 @@ def test_fine_tuning_begins_with_the_ready_weights(rows, cache, tmp_path):
     before, after = weights(tmp_path / "ready"), weights(tmp_path / "tuned")
     learned = [name for name in before if "running" not in name and "num_batches" not in name]
     assert all(torch.equal(before[name], after[name]) for name in learned)
+    assert not all(torch.equal(before[name], after[name]) for name in before if "running" in name)
+    kept = replace(still, keep_statistics=True)
+    train_attacker(rows, tmp_path / "kept", kept, start=start, cache=cache)
+    same = weights(tmp_path / "kept")
+    assert all(torch.equal(before[name], same[name]) for name in before)
     # Heads that begin with class means know the speakers before the first step.
     assert tuned.epochs[0].loss_source < 0.8 * ready.epochs[0].loss_source
 

@@ -33,6 +33,9 @@ class Recipe:
         speeds: Speeds at which each utterance is also read, each as a speaker of its own.
         zero_epochs: Epochs E before the target head's gradient reaches the recogniser; used by the
             adversarial attacker only.
+        keep_statistics: Leave the statistics of batch normalisation as the recogniser came with
+            them. For fine-tuning: a few steps hardly move the weights, but replace the statistics
+            of thousands of speakers by those of the training crops.
     """
 
     size: EcapaSize
@@ -51,6 +54,7 @@ class Recipe:
     validation_of: str = "speaker"
     speeds: tuple[float, ...] = (1.0,)
     zero_epochs: int = 6
+    keep_statistics: bool = False
 
     def __post_init__(self) -> None:
         if self.crops not in ("consecutive", "random"):

@@ -185,6 +185,10 @@ class _Run:
         weight = target_weight(epoch, epochs=self.recipe.epochs, zero_epochs=self.zero)
         sums = torch.zeros(3, device=self.device)
         self.shared.train()
+        if self.recipe.keep_statistics:
+            for part in self.model.encoder.modules():
+                if isinstance(part, nn.BatchNorm1d):
+                    part.eval()
         rate = self.recipe.base_rate
         rank, size = self.world.rank, self.world.size
         for number, chosen in enumerate(

@@ -45,6 +45,14 @@ def train(
     zero_epochs: Annotated[int | None, typer.Option(help="E: epochs with w_T = 0.")] = None,
     batch: Annotated[int | None, typer.Option(help="Instead of the recipe's.")] = None,
     max_rate: Annotated[float | None, typer.Option(help="Instead of the recipe's.")] = None,
+    keep_statistics: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-statistics/--learn-statistics",
+            help="Batch normalisation stays as it was, or follows the training speech; "
+            "default: kept with --start.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="First seed.")] = 0,
     seeds: Annotated[int, typer.Option(help="How many trainings, in folders seed-N.")] = 1,
     device: Annotated[str, typer.Option(help="cpu, cuda …")] = "auto",
@@ -106,7 +114,8 @@ def train(
         changes["zero_epochs"] = round(
             RECIPES[recipe].zero_epochs * epochs / RECIPES[recipe].epochs
         )
-    chosen = replace(RECIPES[recipe], **changes)  # type: ignore[arg-type]
+    keep = start is not None if keep_statistics is None else keep_statistics
+    chosen = replace(RECIPES[recipe], keep_statistics=keep, **changes)  # type: ignore[arg-type]
     checkpoint = start_checkpoint(start) if start else None
     for number in range(seed, seed + seeds):
         folder = output if seeds == 1 else output / f"seed-{number}"
