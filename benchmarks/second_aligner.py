@@ -2,323 +2,166 @@
 
 Published alignments and other trained aligners need a download. So this does what the Montreal
 Forced Aligner does first: hidden Markov models of phones are trained from a flat start on the
-speech and its text, and then align it. They share the pronunciation dictionary with the embedded
-aligner (pocketsphinx), and nothing else: not the speech they learnt from, not the features, not
-the search.
+speech and its text, and then align it (hmm_aligner.py). They share the pronunciation dictionary
+with the embedded aligner (pocketsphinx), and nothing else: not the speech they learnt from, not the
+features, not the search.
 
-Recipe: 13 mel-cepstra with differences, normalised for each speaker; three states a phone, with
-diagonal Gaussian mixtures that are split and trained by Viterbi; optional silence between words;
-all pronunciations of the dictionary; words out of it are phones of an "unknown" kind.
+How good is the judge? It is held against the known word starts of synthetic speech, the pauses that
+the level of the signal shows, and itself, learnt from other speakers.
 
     python benchmarks/second_aligner.py CORPUS --more MORE_LIBRISPEECH
 """
 
 import argparse
 import os
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-import kaldi_native_fbank
 import numpy as np
-import pocketsphinx
-from numba import njit
-from numpy.typing import NDArray
+from alignment import pauses, report
+from hmm_aligner import HOP, Times, Way, align, dictionary, features, spoken, train, ways
 
-from voxrisk.corpus import Utterance, read_audio, read_corpus
+from voxrisk.corpus import Utterance, read_corpus, write_audio
+from voxrisk.corpus.demo import VOICES
+from voxrisk.corpus.espeak import Line, speak_all
+from voxrisk.corpus.sentences import SENTENCES
+from voxrisk.protect.aligner import align_utterance
 from voxrisk.protect.slicing import Word
 
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int32]
-States = dict[tuple[str, int], int]
-Plan = Sequence[tuple[int, int]]
-
-SILENCE, UNKNOWN = "SIL", "UNK"
-STATES = 3
-FLOOR = 0.02  # of a variance, where the variance of all speech is 1
-FEWEST = 20.0  # frames that a Gaussian needs to be estimated anew
-HOP = 0.01
-PLAN = ((1, 8), (2, 4), (4, 4), (8, 5), (16, 5))  # Gaussians a state, passes
+PAUSE = 0.03  # the shortest silence both aligners can find
 
 
-@dataclass(frozen=True)
-class Model:
-    """Mixtures: log weights ``(s, m)``, means and variances ``(s, m, d)``; log chance to stay."""
-
-    weights: Floats
-    means: Floats
-    variances: Floats
-    stay: Floats
-
-
-@dataclass(frozen=True)
-class Graph:
-    """All ways to say a text: states of nodes, arcs into them (CSR), words (−1: silence)."""
-
-    state: Ints
-    first: Ints
-    arcs: Ints
-    word: Ints
-    begins: NDArray[np.bool_]
-    ends: NDArray[np.bool_]
+def edges(ours: Times, theirs: Times) -> Iterator[tuple[str, str, float, str]]:
+    """Every word edge that both know: start or end, where it lies, the difference, its place."""
+    for name in ours:
+        pairs = list(zip(ours[name], theirs[name], strict=True))
+        for k, pair in enumerate(pairs):
+            if None in (pair[0].start, pair[1].start):
+                continue
+            for side, step in (("start", -1), ("end", 1)):
+                beside = pairs[k + step] if 0 <= k + step < len(pairs) else None
+                one, two = (getattr(word, side) for word in pair)
+                text = f"{name} {side} of {pair[0].text} (word {k + 1}): {one:.2f}, not {two:.2f}"
+                yield side, surroundings(pair, beside, step), one - two, text
 
 
-def cepstra(samples: Floats, hop: float = HOP) -> Floats:
-    """Frame i is centred on (i + ½)·hop, so that it stands for i·hop … (i + 1)·hop."""
-    options = kaldi_native_fbank.MfccOptions()
-    options.frame_opts.dither = 0
-    options.frame_opts.snip_edges = False
-    options.frame_opts.frame_shift_ms = hop * 1000
-    options.mel_opts.num_bins = 26
-    options.num_ceps = 13
-    options.use_energy = False
-    stream = kaldi_native_fbank.OnlineMfcc(options)
-    stream.accept_waveform(16_000, (samples * 32768).tolist())
-    stream.input_finished()
-    return np.stack([stream.get_frame(i) for i in range(stream.num_frames_ready)])
+def surroundings(pair: tuple[Word, Word], beside: tuple[Word, Word] | None, step: int) -> str:
+    if beside is None:
+        return "at the ends of the utterance"
+    if None in (beside[0].start, beside[1].start):
+        return "beside an unknown word"
+    gaps = []
+    for word, other in zip(pair, beside, strict=True):
+        gap = other.start - word.end if step > 0 else word.start - other.end  # type: ignore[operator]
+        gaps.append(gap > PAUSE - 1e-6)
+    if all(gaps):
+        return "beside a pause"
+    return "where only one finds a pause" if any(gaps) else "inside fluent speech"
 
 
-def differences(frames: Floats, reach: int = 2) -> Floats:
-    padded = np.pad(frames, ((reach, reach), (0, 0)), mode="edge")
-    n = len(frames)
-    total = sum(
-        k * (padded[reach + k : reach + k + n] - padded[reach - k : reach - k + n])
-        for k in range(1, reach + 1)
-    )
-    return np.asarray(total / (2 * sum(k * k for k in range(1, reach + 1))), dtype=np.float32)
-
-
-def features(rows: Sequence[Utterance]) -> list[Floats]:
-    """Cepstra with two orders of differences, mean 0 and variance 1 for each speaker."""
-    found = []
-    for row in rows:
-        frames = cepstra(read_audio(row))
-        slope = differences(frames)
-        found.append(np.hstack([frames, slope, differences(slope)]))
-    for speaker in {row.speaker for row in rows}:
-        mine = [k for k, row in enumerate(rows) if row.speaker == speaker]
-        every = np.concatenate([found[k] for k in mine])
-        mean, spread = every.mean(axis=0), every.std(axis=0)
-        for k in mine:
-            found[k] = (found[k] - mean) / spread
-    return found
-
-
-def dictionary() -> dict[str, list[tuple[str, ...]]]:
-    known: dict[str, list[tuple[str, ...]]] = {}
-    path = Path(pocketsphinx.get_model_path("en-us/cmudict-en-us.dict"))
-    for line in path.read_text().splitlines():
-        name, *phones = line.split()
-        known.setdefault(name.split("(")[0], []).append(tuple(phones))
-    return known
-
-
-def ways(word: str, known: dict[str, list[tuple[str, ...]]]) -> list[tuple[str, ...]]:
-    plain = word.lower()
-    unknown = [(UNKNOWN,) * max(2, round(0.8 * len(word)))]
-    return known.get(plain) or known.get(plain.strip("'")) or unknown
-
-
-def states_of(way: Sequence[str], states: States) -> list[int]:
-    """The states of a way to say a word."""
-    return [
-        states.setdefault((phone, k), len(states)) for phone in way for k in range(STATES)
-    ]
-
-
-def graph(words: Sequence[list[tuple[str, ...]]], states: States) -> Graph:
-    """A chain of words, each said in one of its ways, with or without silence around it."""
-    state: list[int] = []
-    into: list[list[int]] = []
-    owner: list[int] = []
-
-    def chain(way: Sequence[str], before: list[int], word: int) -> int:
-        for number in states_of(way, states):
-            into.append(before)
-            before = [len(state)]
-            state.append(number)
-            owner.append(word)
-        return len(state) - 1
-
-    open_ends: list[int] = [-1]
-    for number, choices in enumerate(words):
-        open_ends = [*open_ends, chain([SILENCE], open_ends, -1)]
-        open_ends = [chain(choice, open_ends, number) for choice in choices]
-    open_ends = [*open_ends, chain([SILENCE], open_ends, -1)]
-    ends = np.zeros(len(state), dtype=np.bool_)
-    ends[open_ends] = True
-    arcs = [[k for k in sources if k >= 0] for sources in into]
-    return Graph(
-        np.array(state, dtype=np.int32),
-        np.cumsum([0, *map(len, arcs)]).astype(np.int32),
-        np.array([k for sources in arcs for k in sources], dtype=np.int32),
-        np.array(owner, dtype=np.int32),
-        np.array([-1 in sources for sources in into]),
-        ends,
-    )
-
-
-@njit(cache=True)
-def viterbi(scores, state, first, arcs, begins, ends, stay, leave):  # type: ignore[no-untyped-def]
-    """The best node for each frame; ``scores (t, s)`` are log-likelihoods of the states."""
-    frames, nodes = scores.shape[0], state.shape[0]
-    came = np.empty((frames, nodes), dtype=np.int32)
-    before = np.full(nodes, -np.inf, dtype=np.float32)
-    for node in range(nodes):
-        if begins[node]:
-            before[node] = scores[0, state[node]]
-    now = np.empty_like(before)
-    for t in range(1, frames):
-        for node in range(nodes):
-            best, source = before[node] + stay[state[node]], node
-            for k in range(first[node], first[node + 1]):
-                other = before[arcs[k]] + leave[state[arcs[k]]]
-                if other > best:
-                    best, source = other, arcs[k]
-            now[node] = best + scores[t, state[node]]
-            came[t, node] = source
-        before, now = now, before
-    last, total = -1, -np.inf
-    for node in range(nodes):
-        if ends[node] and before[node] > total:
-            last, total = node, before[node]
-    path = np.empty(frames, dtype=np.int32)
-    for t in range(frames - 1, -1, -1):
-        path[t] = last
-        if t > 0:
-            last = came[t, last]
-    return path, total
-
-
-def scores(frames: Floats, model: Model) -> Floats:
-    """Log-likelihood ``(t, s)`` of the best Gaussian of each state."""
-    s, m, d = model.means.shape
-    precision = 1 / model.variances
-    constant = model.weights - 0.5 * (
-        np.log(2 * np.pi * model.variances) + model.means**2 * precision
-    ).sum(axis=2)
-    matrix = np.vstack(
-        [(model.means * precision).reshape(s * m, d).T, -0.5 * precision.reshape(s * m, d).T]
-    )
-    found = np.hstack([frames, frames**2]) @ matrix + constant.reshape(1, s * m)
-    return np.ascontiguousarray(found.reshape(len(frames), s, m).max(axis=2))
-
-
-def align(frames: Floats, text: Graph, model: Model) -> tuple[Ints, float]:
-    """Best node for each frame, and the log-likelihood."""
-    used, state = np.unique(text.state, return_inverse=True)
-    part = Model(
-        model.weights[used], model.means[used], model.variances[used], model.stay[used]
-    )
-    leave = np.log1p(-np.exp(part.stay)).astype(np.float32)
-    path, total = viterbi(
-        scores(frames, part), state.astype(np.int32), text.first, text.arcs,
-        text.begins, text.ends, part.stay, leave,
-    )  # fmt: skip
-    return path, float(total)
-
-
-def uniform(words: Sequence[list[tuple[str, ...]]], frames: int, states: States) -> Ints:
-    """The flat start: the first way to say each word, silence at both ends, all equally long."""
-    ways_said = [(SILENCE,), *(choices[0] for choices in words), (SILENCE,)]
-    chain = [state for way in ways_said for state in states_of(way, states)]
-    return np.array(chain, dtype=np.int32)[np.arange(frames) * len(chain) // frames]
-
-
-@njit(cache=True)
-def accumulate(frames, state, constant, means, precision, count, first, second):  # type: ignore[no-untyped-def]
-    """Add each frame to the Gaussians of its state, by their shares."""
-    m, d = means.shape[1], means.shape[2]
-    share = np.empty(m)
-    for t in range(frames.shape[0]):
-        s = state[t]
-        for k in range(m):
-            total = 0.0
-            for i in range(d):
-                gap = frames[t, i] - means[s, k, i]
-                total += gap * gap * precision[s, k, i]
-            share[k] = constant[s, k] - 0.5 * total
-        best = share.max()
-        for k in range(m):
-            share[k] = np.exp(share[k] - best)
-        every = share.sum()
-        for k in range(m):
-            part = share[k] / every
-            if part > 1e-3:
-                count[s, k] += part
-                for i in range(d):
-                    first[s, k, i] += part * frames[t, i]
-                    second[s, k, i] += part * frames[t, i] ** 2
-
-
-def estimate(speech: Sequence[Floats], labels: Sequence[Ints], old: Model) -> Model:
-    """Gaussians from the frames of their states; those with too few frames stay as they are."""
-    count = np.zeros(old.weights.shape)
-    first, second = np.zeros(old.means.shape), np.zeros(old.means.shape)
-    constant = old.weights - 0.5 * np.log(old.variances).sum(axis=2)
-    runs = np.zeros(len(count))
-    for frames, state in zip(speech, labels, strict=True):
-        accumulate(frames, state, constant, old.means, 1 / old.variances, count, first, second)
-        np.add.at(runs, state[np.flatnonzero(np.diff(state, append=-1))], 1)
-    total = np.maximum(count, 1e-9)[:, :, None]
-    means = first / total
-    variances = np.maximum(second / total - means**2, FLOOR)
-    enough = (count >= FEWEST)[:, :, None]
-    frames_of = np.maximum(count.sum(axis=1), 1e-9)
-    stay = np.clip(1 - runs / frames_of, 0.05, 0.99)
-    return Model(
-        np.log(np.maximum(count / frames_of[:, None], 1e-6)).astype(np.float32),
-        np.where(enough, means, old.means).astype(np.float32),
-        np.where(enough, variances, old.variances).astype(np.float32),
-        np.log(stay).astype(np.float32),
-    )
-
-
-def split(model: Model, size: int) -> Model:
-    """Split the heaviest Gaussian of each state in two, until there are ``size`` of them."""
-    while model.weights.shape[1] < size:
-        s = np.arange(len(model.weights))
-        heavy = model.weights.argmax(axis=1)
-        step = 0.2 * np.sqrt(model.variances[s, heavy])
-        weights, means = model.weights.copy(), model.means.copy()
-        weights[s, heavy] -= np.float32(np.log(2))
-        means[s, heavy] -= step
-        model = Model(
-            np.hstack([weights, weights[s, heavy][:, None]]),
-            np.concatenate([means, means[s, heavy][:, None] + 2 * step[:, None]], axis=1),
-            np.concatenate([model.variances, model.variances[s, heavy][:, None]], axis=1),
-            model.stay,
-        )
-    return model
-
-
-def train(
-    speech: Sequence[Floats], texts: Sequence[Graph], labels: list[Ints], states: int, plan: Plan
-) -> Model:
-    """Viterbi training from given states of the frames, with more and more Gaussians."""
-    d = speech[0].shape[1]
-    flat = np.zeros((states, 1, d), dtype=np.float32)
-    model = Model(flat[:, :, 0], flat, flat + 1, flat[:, 0, 0])
-    model = estimate(speech, labels, model)
-    for size, passes in plan:
-        model = split(model, size)
-        for _ in range(passes):
-            started = time.process_time()
-            model = estimate(speech, labels, model)
-            found = [align(*one, model) for one in zip(speech, texts, strict=True)]
-            labels[:] = [text.state[path] for text, (path, _) in zip(texts, found, strict=True)]
-            likelihood = sum(total for _, total in found) / sum(map(len, speech))
+def agreement(ours: Times, theirs: Times, worst: int = 0) -> None:
+    found = list(edges(ours, theirs))
+    places = ["everywhere", *dict.fromkeys(place for _, place, _, _ in found)]
+    for side in ("start", "end"):
+        for place in places:
+            d = np.array([x for s, p, x, _ in found if s == side and place in (p, "everywhere")])
+            if not d.size:
+                continue
+            middle = float(np.median(d))
+            near = [(np.abs(d) <= ms / 1000 + 1e-6).mean() for ms in (20, 50, 100)]
+            moved = (np.abs(d - middle) <= 0.05 + 1e-6).mean()
+            print(f"word {side}s {place}: {int(near[1] * d.size + 0.5)} of {d.size} within 50 ms ")
             print(
-                f"  {size:2d} Gaussians: {likelihood:.3f} a frame, "
-                f"{time.process_time() - started:.0f} s",
-                flush=True,
+                f"    ({near[1]:.1%}; 20 ms {near[0]:.1%}, 100 ms {near[2]:.1%}); median ", end=""
             )
-    return estimate(speech, labels, model)
+            print(f"{middle * 1000:+.0f} ms, mean {d.mean() * 1000:+.1f}; ", end="")
+            print(f"less the median {moved:.1%} within 50 ms", flush=True)
+    for _, place, _, text in sorted(found, key=lambda edge: -abs(edge[2]))[:worst]:
+        print(f"  {text}, {place}")
 
 
-def word_times(path: Ints, text: Graph, words: int) -> list[tuple[float, float]]:
-    owner = text.word[path]
-    edges = [np.flatnonzero(owner == k)[[0, -1]] for k in range(words)]
-    return [(first * HOP, (last + 1) * HOP) for first, last in edges]
+def synthetic(folder: Path) -> tuple[list[Utterance], list[tuple[float, ...]]]:
+    """Speech of espeak-ng, and when its words begin."""
+    lines = [
+        Line(SENTENCES[(7 * i + k) % len(SENTENCES)], f"en-us+{voice}")
+        for i, voice in enumerate(VOICES)
+        for k in range(20)
+    ]
+    rows, starts = [], []
+    for number, (line, said) in enumerate(zip(lines, speak_all(lines), strict=True)):
+        row = Utterance(f"{number}", folder / f"{number}.wav", line.voice, text=line.text)
+        if len(spoken(row)) == len(said.word_starts):  # "of the" may count as one word
+            write_audio(row.path, said.samples, rate=said.rate)
+            rows.append(row)
+            starts.append(said.word_starts)
+    return rows, starts
+
+
+def known_times(known: dict[str, list[Way]]) -> None:
+    """The same recipe, trained on synthetic speech, against its known word starts."""
+    with tempfile.TemporaryDirectory() as folder:
+        rows, starts = synthetic(Path(folder))
+        speech = features(rows)
+        words = [[ways(word, known) for word in spoken(row)] for row in rows]
+        found = align(rows, speech, words, train(speech, words))
+        for name, times in (
+            ("second aligner", found),
+            ("embedded aligner", {row.utterance: align_utterance(row) for row in rows}),
+        ):
+            lost = sum(all(w.start is None for w in times[row.utterance]) for row in rows)
+            report(
+                f"known word starts of synthetic speech, {name} ({lost} of {len(rows)} not found)",
+                [
+                    word.start - begin
+                    for row, begins in zip(rows, starts, strict=True)
+                    for word, begin in list(zip(times[row.utterance], begins, strict=True))[1:]
+                    if word.start is not None
+                ],
+            )
+
+
+def main() -> None:
+    shared = Path(os.environ.get("VOXRISK_SHARED", Path(__file__).parents[2] / "shared")) / "data"
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("corpus", type=Path, nargs="?", default=shared / "librispeech_eval")
+    parser.add_argument("--more", type=Path, default=shared / "train_opus", help="to learn from")
+    parser.add_argument("--parts", default="known,judge,halves")
+    given = parser.parse_args()
+    if not given.corpus.exists():
+        print(f"skipped: no corpus at {given.corpus}; give one with its text")
+        return
+    known = dictionary()
+    if "known" in given.parts:
+        known_times(known)
+    rows = [row for row in read_corpus(given.corpus) if row.text]
+    own = len(rows)
+    if given.more.exists():
+        more = [row for row in read_corpus(given.more) if row.text]
+        rows += [row for row in more if "LibriSpeech" in row.extra.get("source", "LibriSpeech")]
+    speech = features(rows)
+    words = [[ways(word, known) for word in spoken(row)] for row in rows]
+    print(f"{len(rows)} utterances, {sum(map(len, speech)) * HOP / 3600:.2f} h to learn from")
+    ours = {row.utterance: align_utterance(row) for row in rows[:own]}
+
+    def judge(chosen: Sequence[int]) -> Times:
+        trained = train([speech[k] for k in chosen], [words[k] for k in chosen])
+        return align(rows[:own], speech[:own], words[:own], trained)
+
+    if "judge" in given.parts:
+        theirs = judge(range(len(rows)))
+        print("embedded aligner against the second one")
+        agreement(ours, theirs, worst=20)
+        for name, times in (("second", theirs), ("embedded", ours)):
+            print(f"{name} aligner at the pauses that the level shows")
+            pauses(rows[:own], times)
+    if "halves" in given.parts:
+        speakers = sorted({row.speaker for row in rows})
+        first = [k for k, row in enumerate(rows) if speakers.index(row.speaker) % 2]
+        second = sorted(set(range(len(rows))) - set(first))
+        print("second aligner, learnt from one half of the speakers, against the other half")
+        agreement(judge(first), judge(second))
+
+
+if __name__ == "__main__":
+    main()
