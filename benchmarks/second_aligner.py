@@ -71,12 +71,13 @@ def agreement(ours: Times, theirs: Times, worst: int = 0) -> None:
             middle = float(np.median(d))
             near = [(np.abs(d) <= ms / 1000 + 1e-6).mean() for ms in (20, 50, 100)]
             moved = (np.abs(d - middle) <= 0.05 + 1e-6).mean()
-            print(f"word {side}s {place}: {int(near[1] * d.size + 0.5)} of {d.size} within 50 ms ")
             print(
-                f"    ({near[1]:.1%}; 20 ms {near[0]:.1%}, 100 ms {near[2]:.1%}); median ", end=""
+                f"word {side}s {place}: {near[1] * d.size:.0f} of {d.size} within 50 ms "
+                f"({near[1]:.1%}), {near[0]:.1%} within 20 ms, {near[2]:.1%} within 100 ms; "
+                f"median {middle * 1000:+.0f} ms, mean {d.mean() * 1000:+.1f} ms; "
+                f"less the median {moved:.1%} within 50 ms",
+                flush=True,
             )
-            print(f"{middle * 1000:+.0f} ms, mean {d.mean() * 1000:+.1f}; ", end="")
-            print(f"less the median {moved:.1%} within 50 ms", flush=True)
     for _, place, _, text in sorted(found, key=lambda edge: -abs(edge[2]))[:worst]:
         print(f"  {text}, {place}")
 
