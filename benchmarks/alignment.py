@@ -5,7 +5,8 @@ from the dictionary: how far do the others move? Synthetic speech, where espeak-
 word begins: the truth. LibriSpeech, against Whisper's cross-attention alignment of the same text;
 its words begin where the one before ended, so only word ends, and starts without a pause before
 them, can be compared, and its times are late by a constant that the synthetic speech shows. And
-Whisper as a recogniser of the slices. Whisper tiny.en comes from the model store:
+Whisper as a recogniser of the slices. A better second opinion is second_aligner.py. Whisper tiny.en
+comes from the model store:
 
     python benchmarks/alignment.py CORPUS --every 4
 """

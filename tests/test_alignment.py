@@ -220,6 +220,24 @@ def test_silence_moves_the_words_by_as_much(speech: list[Utterance]) -> None:
         assert two.start == pytest.approx(one.start + 0.5, abs=0.05)
 
 
+@pytest.mark.parametrize(
+    ("name", "begin", "end"),
+    [("1221-135766-0007", 2.41, 2.77), ("8555-284447-0004", 2.88, 3.10)],
+)
+def test_a_pause_is_no_part_of_a_word(
+    speech: list[Utterance], name: str, begin: float, end: float
+) -> None:
+    """A quiet stretch between two words is a pause, not a "the" of half a second."""
+    row = next(row for row in speech if row.utterance == name)
+    samples = read_audio(row)
+    quiet = samples[int(begin * 16_000) : int(end * 16_000)]
+    assert (quiet**2).mean() < (samples**2).mean() / 100
+    times = [(w.start, w.end) for w in align_utterance(row)]
+    assert not [
+        (s, e) for s, e in times if s is not None and e is not None and s < begin and e > end
+    ]
+
+
 def test_other_languages_are_refused(speech: list[Utterance]) -> None:
     with pytest.raises(InputError, match="knows English only, not 'de'"):
         align(read_audio(speech[0]), "guten Tag", language="de")
