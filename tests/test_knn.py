@@ -1,5 +1,6 @@
 """kNN conversion and its parts: against other implementations, and the laws of matching."""
 
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +19,9 @@ from voxrisk.protect.knn import (
     learn,
     match,
     nearest,
-    phone_directions,
 )
 from voxrisk.protect.mel import hifigan_mel, whisper_mel
-from voxrisk.protect.parts import light_part, part
+from voxrisk.protect.parts import light_part, part, whisper_layer
 from voxrisk.protect.phones import label, phones
 from voxrisk.protect.pool import pool_targets
 from voxrisk.protect.private_knn import configuration, kmeans, learn_phones, private_knn, stretch
@@ -89,18 +89,6 @@ def test_knn_takes_on_the_pitch_of_the_target(speech: dict[str, list[Samples]]) 
     assert np.median(f0[f0 > 0]) == pytest.approx(np.exp(voice.log_f0[0]), rel=0.12)
 
 
-def test_phone_directions_tell_phones_apart_and_forget_the_rest() -> None:
-    """Classes differ along one axis, noise is ten times wider along another."""
-    generator = np.random.default_rng(0)
-    names = np.repeat(["AA", "IY", "S"], 100)
-    content = generator.normal(size=(300, 6)) * [1, 10, 1, 1, 1, 1]
-    content[:, 0] += np.repeat([0.0, 6.0, 12.0], 100)
-    projection = phone_directions(content.astype(np.float32), names, n=1)
-    assert projection is not None
-    assert abs(projection[0, 0]) > 10 * abs(projection[1, 0])
-    assert phone_directions(content.astype(np.float32), np.repeat(["AA"], 300)) is None
-
-
 # Parts, against other implementations
 
 
@@ -112,6 +100,33 @@ def test_whisper_mel_is_the_one_faster_whisper_computes(speech: dict[str, list[S
     ours = whisper_mel(samples)
     n = len(ours) - 2  # the last frames see the end, which they pad by zeros
     np.testing.assert_allclose(ours[:n], theirs[:n], atol=1e-3)
+
+
+def test_frames_that_match_are_of_the_same_phone(shared: Path) -> None:
+    """The directions that come with the package find right pairs better than the whole layer."""
+    _stored("whisper-tiny.en")
+    encode = whisper_layer()
+    with resources.files("voxrisk.protect").joinpath("content_directions.npy").open("rb") as file:
+        directions = np.load(file).astype(np.float32)
+    rows = read_corpus(shared / "librispeech_eval")
+    content, names = {}, {}
+    for speaker in ("61", "121"):
+        said = [read_audio(row) for row in rows if row.speaker == speaker][:8]
+        layers = [encode(samples) for samples in said]
+        content[speaker] = np.concatenate([layer - layer.mean(axis=0) for layer in layers])
+        names[speaker] = np.concatenate(
+            [label(phones(one), len(layer), 50) for one, layer in zip(said, layers, strict=True)]
+        )
+
+    def right_pairs(source: Samples, target: Samples) -> float:
+        unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (source, target)]
+        found = names["121"][nearest(*unit, k=4)] == names["61"][:, None]
+        return float(found[names["61"] != "SIL"].mean())
+
+    whole = right_pairs(content["61"], content["121"])
+    chosen = right_pairs(content["61"] @ directions, content["121"] @ directions)
+    assert directions.shape == (384, 60)
+    assert chosen > whole + 0.08
 
 
 def test_the_whisper_encoder_computes_what_ctranslate2_computes(

@@ -14,7 +14,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.protect.phones import label, phones
 from voxrisk.protect.world import convert_pitch
 from voxrisk.types import InputError
 
@@ -52,8 +51,6 @@ class Part:
             where the content features already carry them.
         kept: Columns of the values that stay those of the source (loudness, breathiness): they
             belong together with its pauses and its voicing.
-        phonetic: Whether each target voice learns which directions of the content tell phones
-            apart (from the phones recognised in its own speech) and frames are compared in those.
     """
 
     name: str
@@ -63,7 +60,6 @@ class Part:
     k: int = 4
     pitch_weight: float = 0.0
     kept: tuple[int, ...] = ()
-    phonetic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +70,11 @@ class Voice:
         keys: Unit vectors for matching ``(n, d)``.
         values: Frames to synthesise from ``(n, m)``.
         log_f0: Mean and spread of log F0.
-        projection: From content to the directions that frames are compared in ``(c, d)``.
     """
 
     keys: Array
     values: Array
     log_f0: tuple[float, float]
-    projection: Array | None = None
 
 
 def pitch_statistics(f0: NDArray[np.float64]) -> tuple[float, float]:
@@ -91,14 +85,13 @@ def pitch_statistics(f0: NDArray[np.float64]) -> tuple[float, float]:
     return (float(voiced.mean()), float(max(voiced.std(), 0.02)))
 
 
-def keys(frames: Frames, part: Part, projection: Array | None = None) -> Array:
+def keys(frames: Frames, part: Part) -> Array:
     """Unit vectors for matching: content freed of the speaker's mean, with pitch where wanted.
 
     Taking the mean out makes frames of different speakers comparable. Pitch enters relative to the
     speaker's own mean and spread, so that a high syllable finds a high one.
     """
-    content: NDArray[np.floating] = frames.content - frames.content.mean(axis=0)
-    content = _unit(content if projection is None else content @ projection)
+    content = _unit(frames.content - frames.content.mean(axis=0))
     if part.pitch_weight:
         mean, spread = pitch_statistics(frames.f0)
         voiced = frames.f0 > 0
@@ -126,51 +119,8 @@ def join(frames: Sequence[Frames]) -> Frames:
 
 def learn(utterances: Sequence[Array], part: Part) -> Voice:
     """The voice of a target speaker from some of their utterances at 16 kHz."""
-    encoded = [part.encode(samples) for samples in utterances]
-    frames = join(encoded)
-    projection = None
-    if part.phonetic:
-        projection = phone_directions(frames.content, frame_phones(utterances, encoded, part))
-    own = keys(frames, part, projection)
-    return Voice(own, frames.values, pitch_statistics(frames.f0), projection)
-
-
-def frame_phones(
-    utterances: Sequence[Array], encoded: Sequence[Frames], part: Part
-) -> NDArray[np.str_]:
-    """The phone of every frame, one utterance after another."""
-    return np.array(
-        [
-            name
-            for samples, frames in zip(utterances, encoded, strict=True)
-            for name in label(phones(samples), len(frames.f0), part.rate)
-        ]
-    )
-
-
-def phone_directions(content: Array, names: NDArray[np.str_], *, n: int = 30) -> Array | None:
-    """Linear discriminant analysis: the ``n`` directions that tell phones apart best ``(d, n)``.
-
-    The spread within a phone is shrunk towards a sphere, since a minute of speech is not enough to
-    know it in hundreds of dimensions. None if there are not three phones to tell apart.
-    """
-    classes = [name for name in np.unique(names) if np.sum(names == name) > 3]
-    if len(classes) < 3:
-        return None
-    within = np.zeros((content.shape[1],) * 2)
-    means = []
-    for name in classes:
-        rows = content[names == name].astype(np.float64)
-        means.append(rows.mean(axis=0))
-        within += (rows - means[-1]).T @ (rows - means[-1])
-    within /= len(content)
-    within += 0.1 * np.trace(within) / len(within) * np.eye(len(within))
-    power, axes = np.linalg.eigh(within)
-    whiten = axes / np.sqrt(power)
-    between = (np.stack(means) - np.mean(means, axis=0)) @ whiten
-    directions = np.linalg.svd(between, full_matrices=False)[2][:n]
-    projection: Array = (whiten @ directions.T).astype(np.float32)
-    return projection
+    frames = join([part.encode(samples) for samples in utterances])
+    return Voice(keys(frames, part), frames.values, pitch_statistics(frames.f0))
 
 
 def nearest(source: Array, target: Array, k: int) -> NDArray[np.intp]:
@@ -202,10 +152,8 @@ def knn(samples: Array, voices: Sequence[Voice], part: Part, *, k: int | None = 
     no single voice, and no likeness to the source, decides.
     """
     source = part.encode(samples)
-    found = [
-        match(keys(source, part, voice.projection), voice, part.k if k is None else k)
-        for voice in voices
-    ]
+    own = keys(source, part)
+    found = [match(own, voice, part.k if k is None else k) for voice in voices]
     values: Array = np.stack(found).mean(axis=0)
     values[:, part.kept] = source.values[:, part.kept]
     f0 = convert_pitch(source.f0, pitch_statistics(source.f0), _mean_pitch(voices))

@@ -12,6 +12,7 @@ Weights of Whisper and HiFi-GAN come from the model store.
 import contextlib
 import functools
 from collections.abc import Callable, Iterator
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,6 @@ from voxrisk.protect.world import (
 from voxrisk.types import InputError, require
 
 RATE = 16_000
-THIRD = np.float32(1 / 3)
 WORLD_RATE = 1000 / PERIOD
 KEPT = (0, N_CEPSTRA)  # loudness, and the one band of aperiodicity that WORLD codes at 16 kHz
 CONTEXT = (-12, -6, 0, 6, 12)  # frames of 5 ms
@@ -88,7 +88,7 @@ def whisper_part() -> Part:
         values, f0 = _world_values(samples)
         return Frames(content_of(samples, np.arange(len(f0)) / WORLD_RATE), values, f0)
 
-    return Part("whisper", to_frames, _world_vocode, WORLD_RATE, k=8, kept=KEPT, phonetic=True)
+    return Part("whisper", to_frames, _world_vocode, WORLD_RATE, k=16, kept=KEPT)
 
 
 @functools.lru_cache(maxsize=1)
@@ -117,7 +117,7 @@ def hifigan_part() -> Part:
         return fit_length(soxr.resample(wave, HIFIGAN_RATE, RATE), length)
 
     # A mel frame shows the harmonics, so frames of different pitch must not be averaged.
-    return Part("hifigan", to_frames, to_samples, rate, pitch_weight=0.3, phonetic=True)
+    return Part("hifigan", to_frames, to_samples, rate, pitch_weight=0.3)
 
 
 def _world_values(samples: Array) -> tuple[Array, NDArray[np.float64]]:
@@ -132,11 +132,26 @@ def _world_vocode(values: Array, f0: NDArray[np.float64], length: int) -> Array:
 
 
 def _whisper_content() -> Callable[[Array, NDArray[np.floating]], Array]:
-    """A function from samples to content features ``(t, 384)`` at given times in seconds."""
+    """A function from samples to content features ``(t, 60)`` at given times in seconds."""
+    from voxrisk.protect.whisper import FRAMES_PER_SECOND
+
+    encode = whisper_layer()
+    file = resources.files("voxrisk.protect") / "content_directions.npy"
+    with file.open("rb") as stream:
+        directions: Array = np.load(stream).astype(np.float32)
+
+    def content_of(samples: Array, times: NDArray[np.floating]) -> Array:
+        return at_times(encode(samples) @ directions, FRAMES_PER_SECOND, times)
+
+    return content_of
+
+
+def whisper_layer() -> Callable[[Array], Array]:
+    """A function from samples to Whisper's second layer ``(t, 384)``, a frame each 20 ms."""
     from voxrisk.models import model_path
 
     require("torch", extra="knn")
-    from voxrisk.protect.whisper import FRAMES_PER_SECOND, encode, load_encoder
+    from voxrisk.protect.whisper import encode, load_encoder
 
     encoder = load_encoder(model_path("whisper-tiny.en"))
     # Whisper adds the place in the utterance to its features. What it says to faint noise is almost
@@ -145,15 +160,12 @@ def _whisper_content() -> Callable[[Array, NDArray[np.floating]], Array]:
     with one_thread():
         place = encode(encoder, noise, layer=WHISPER_LAYER)
 
-    def content_of(samples: Array, times: NDArray[np.floating]) -> Array:
+    def layer_of(samples: Array) -> Array:
         with one_thread():
             content = encode(encoder, samples, layer=WHISPER_LAYER)
-        content = content - place[np.arange(len(content)) % len(place)]
-        padded = np.pad(content, ((1, 1), (0, 0)), mode="edge")
-        smooth = (padded[:-2] + padded[1:-1] + padded[2:]) * THIRD
-        return at_times(smooth, FRAMES_PER_SECOND, times)
+        return content - place[np.arange(len(content)) % len(place)]
 
-    return content_of
+    return layer_of
 
 
 @functools.lru_cache(maxsize=1)

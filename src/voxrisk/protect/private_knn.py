@@ -22,12 +22,11 @@ from numpy.typing import NDArray
 
 from voxrisk.protect.knn import (
     Array,
+    Frames,
     Part,
-    frame_phones,
     join,
     keys,
     nearest,
-    phone_directions,
     pitch_statistics,
 )
 from voxrisk.protect.phones import label, phones, runs
@@ -48,14 +47,12 @@ class PhoneVoice:
         values: The same candidates for the vocoder, by phone ``(c, m)``.
         durations: Mean duration of each phone in frames.
         log_f0: Mean and spread of log F0.
-        projection: As in :class:`voxrisk.protect.knn.Voice`.
     """
 
     keys: dict[str, Array]
     values: dict[str, Array]
     durations: dict[str, float]
     log_f0: tuple[float, float]
-    projection: Array | None = None
 
 
 def configuration(name: str) -> tuple[float, int]:
@@ -75,8 +72,7 @@ def learn_phones(utterances: Sequence[Array], part: Part, *, candidates: int) ->
     encoded = [part.encode(samples) for samples in utterances]
     frames = join(encoded)
     names = frame_phones(utterances, encoded, part)
-    projection = phone_directions(frames.content, names) if part.phonetic else None
-    own = keys(frames, part, projection)
+    own = keys(frames, part)
     lengths: dict[str, list[int]] = {}
     for name, start, stop in runs(names.tolist()):
         lengths.setdefault(name, []).append(stop - start)
@@ -86,7 +82,19 @@ def learn_phones(utterances: Sequence[Array], part: Part, *, candidates: int) ->
         {name: pair[1] for name, pair in found.items()},
         {name: float(np.mean(some)) for name, some in lengths.items()},
         pitch_statistics(frames.f0),
-        projection,
+    )
+
+
+def frame_phones(
+    utterances: Sequence[Array], encoded: Sequence[Frames], part: Part
+) -> NDArray[np.str_]:
+    """The phone of every frame, one utterance after another."""
+    return np.array(
+        [
+            name
+            for samples, frames in zip(utterances, encoded, strict=True)
+            for name in label(phones(samples), len(frames.f0), part.rate)
+        ]
     )
 
 
@@ -95,7 +103,7 @@ def private_knn(samples: Array, voice: PhoneVoice, part: Part, *, weight: float)
     source = part.encode(samples)
     labels = label(phones(samples), len(source.f0), part.rate)
     order, _ = stretch(labels, voice.durations, weight)
-    own = keys(source, part, voice.projection)[order]
+    own = keys(source, part)[order]
     pool = np.concatenate(list(voice.keys.values()))
     chosen = np.concatenate(list(voice.values.values()))[nearest(own, pool, AVERAGED)]
     values = _smooth(chosen.mean(axis=1), max(1, round(SMOOTHED * part.rate)))
