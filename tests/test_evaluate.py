@@ -350,6 +350,22 @@ def test_one_target_for_each_speaker_is_warned_about(corpus: Path) -> None:
     assert any("recognise the target instead of the speaker" in w.text for w in warned)
 
 
+def test_with_one_target_for_each_speaker_the_attacker_draws_its_own(
+    corpus: Path, tmp_path: Path
+) -> None:
+    """The published version of enrolled speech would give the target of the tried speech away."""
+    one = chosen(corpus, anonymizer="world", per="speaker", attackers=("lazy-informed",))
+    results = evaluate_speech(one, tmp_path)
+    assert any("draw targets of their own" in w["text"] for w in results["warnings"])
+    made = [read_corpus(f / "speech") for f in (tmp_path / "stages").glob("anonymize-*[!k]")]
+    own, published = sorted(made, key=len)
+    sides = json.loads((tmp_path / "scores" / "sides.json").read_text())
+    assert sorted(row.utterance for row in own) == sorted(sides["enroll"])
+    assert len({(row.speaker, row.extra["target"]) for row in own}) == 6
+    target = {row.utterance: row.extra["target"] for row in published}
+    assert any(row.extra["target"] != target[row.utterance] for row in own)
+
+
 def test_damaged_speech_is_not_called_private() -> None:
     def heard(before: float, after: float) -> dict[str, Any]:
         return {"wer": {"original": {"value": before}, "anonymized": {"value": after}}}

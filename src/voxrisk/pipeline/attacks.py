@@ -225,15 +225,19 @@ def run_attack(
         "original": (speech.original, speech.digest),
         "anonymized": (speech.anonymized, speech.anonymized_digest),
     }
+    enrolls: str = knowledge.enrolls
+    if enrolls == "anonymized" and chosen.anonymizer and chosen.per != "utterance":
+        enrolls = "enrolled"
+        kinds[enrolls] = _anonymized_again(chosen, speech, sides, stages, memory)
     found = {
         kind: embed_stage(*kinds[kind], encoder, stages, f"{kind} speech, {knowledge.name}")
-        for kind in dict.fromkeys((knowledge.enrolls, knowledge.trial))
+        for kind in dict.fromkeys((enrolls, knowledge.trial))
     }
     if adapter:
         found = {
             kind: replace(held, vectors=adapter.apply(held.vectors)) for kind, held in found.items()
         }
-    enroll = _rows(found[knowledge.enrolls], sides.enroll)
+    enroll = _rows(found[enrolls], sides.enroll)
     trial = _rows(found[knowledge.trial], sides.trial)
     name = slug(knowledge.name)
     write_embeddings(folder.parent / "embeddings" / f"{name}-enroll.npz", enroll)
@@ -245,6 +249,21 @@ def run_attack(
     )
     crowd, warnings = count_heads(chosen, knowledge.name, enroll, trial)
     return Attack(knowledge, scored, crowd, tuple(warnings), training_words(made) if made else None)
+
+
+def _anonymized_again(
+    chosen: Evaluation, speech: Speech, sides: Sides, stages: Stages, memory: Path
+) -> tuple[tuple[Utterance, ...], str]:
+    """The enrolled speech as the attacker anonymizes it, and its digest.
+
+    The attacker has the tool, not the draws: with one target for all speech of a person, the
+    published version of the enrolled speech would give the target away.
+    """
+    enrolled = set(sides.enroll)
+    rows = [row for row in speech.original if row.utterance in enrolled]
+    digest = digest_corpus(rows, memory)
+    made = anonymize_stage(chosen, rows, digest, stages, memory, purpose="enrolment")[0]
+    return tuple(made), digest_corpus(made, memory)
 
 
 def training_words(folder: Path) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from voxrisk.types import InputError
 BROKEN = ("missing", "unreadable", "empty", "short", "silent")
 MOST_BROKEN = 0.2
 POOL = 20  # target speakers taken from the training speech
+DRAWS = {"evaluation": 0, "training": 1, "enrolment": 2}  # each purpose has a seed of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +80,9 @@ def anonymize_stage(
 
     name = name or chosen.anonymizer or ""
     name, options = named_tool(name, chosen.options if name == chosen.anonymizer else {})
-    seed = chosen.seed + (0 if purpose == "evaluation" else 1)
+    seed = chosen.seed + DRAWS[purpose]
     targets = target_speech(chosen, stages)
-    per = chosen.per if purpose == "evaluation" else "utterance"
+    per = "utterance" if purpose == "training" else chosen.per
     inputs = {
         "corpus": digest,
         "anonymizer": name,

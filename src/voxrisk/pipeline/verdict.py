@@ -133,6 +133,7 @@ def general_warnings(
     synthetic: str | None,
     *,
     shared_targets: bool = False,
+    drawn_apart: bool = False,
 ) -> list[Warned]:
     """What a reader must know whatever the figures are."""
     found = []
@@ -161,7 +162,13 @@ def general_warnings(
                     Warned("serious", f"The recogniser hardly tells original voices apart (EER "
                            f"{eer:.0%}): its failure on protected speech proves nothing.")
                 )  # fmt: skip
-    if shared_targets:
+    if shared_targets and drawn_apart:
+        found.append(
+            Warned("serious", "All utterances of a speaker have the same target voice, by which "
+                   "everybody who holds two of them can link them. The attackers below do not use "
+                   "this: they draw targets of their own for the speech they enrol.")
+        )  # fmt: skip
+    elif shared_targets:
         found.append(
             Warned("serious", "All utterances of a speaker have the same target voice, in enrolled "
                    "and in tried speech alike. The attackers who enrol anonymized speech may "
