@@ -348,6 +348,8 @@ def test_one_target_for_each_speaker_is_warned_about(corpus: Path) -> None:
     assert not share_targets(read_corpus(corpus))
     warned = general_warnings(30, [], "session", None, shared_targets=True)
     assert any("recognise the target instead of the speaker" in w.text for w in warned)
+    assert not chosen(corpus, per="speaker", select="farthest").draws_apart  # nothing is drawn
+    assert not chosen(corpus).draws_apart
 
 
 def test_with_one_target_for_each_speaker_the_attacker_draws_its_own(

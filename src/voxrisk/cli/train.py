@@ -84,6 +84,11 @@ def train(
     changes = {key: value for key, value in given.items() if value is not None}
     if seeds < 1:
         raise InputError(f"--seeds is {seeds}; at least one training is needed")
+    if keep_statistics is not None and (start is None or recipe == RecipeName.adapter):
+        raise InputError(
+            "--keep-statistics and --learn-statistics are for fine-tuning a whole encoder: "
+            "give --start, and a recipe other than adapter"
+        )
     rows = read_corpus(corpus)
     if recipe == RecipeName.adapter:
         from voxrisk.attack.adapter import train_adapter
@@ -114,7 +119,7 @@ def train(
         changes["zero_epochs"] = round(
             RECIPES[recipe].zero_epochs * epochs / RECIPES[recipe].epochs
         )
-    keep = start is not None if keep_statistics is None else keep_statistics
+    keep = start is not None and keep_statistics is not False
     chosen = replace(RECIPES[recipe], keep_statistics=keep, **changes)  # type: ignore[arg-type]
     checkpoint = start_checkpoint(start) if start else None
     for number in range(seed, seed + seeds):

@@ -61,7 +61,7 @@ def evaluate_speech(
         sides.by if sides else "session",
         synthetic,
         shared_targets=share_targets(speech.anonymized),
-        drawn_apart=chosen.anonymizer is not None,
+        drawn_apart=chosen.draws_apart,
     ) + warnings  # fmt: skip
     results = assemble(chosen, speech, sides, attacks, warnings, kept, synthetic)
     text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)

@@ -106,6 +106,16 @@ class Evaluation:
         """Sizes that go with the effort."""
         return EFFORTS[self.effort]
 
+    @property
+    def draws_apart(self) -> bool:
+        """Whether attackers anonymize what they enrol again, with draws of their own.
+
+        The attacker has the tool, not the draws. A draw per utterance tells nothing of another
+        utterance, and the farthest target is not drawn.
+        """
+        drawn = self.per != "utterance" and self.select != "farthest"
+        return self.anonymizer is not None and drawn
+
 
 def write_yaml(evaluation: Evaluation) -> str:
     """The text of an ``evaluation.yaml`` that repeats this evaluation."""
