@@ -79,6 +79,16 @@ class Estimate:
         if math.isnan(self.value):
             raise ValueError(f"{self.name}: an estimate is never NaN; raise an InputError instead")
 
+    @property
+    def length(self) -> int:
+        """L, of a figure of a crowd."""
+        return int(self.parameters["L"])
+
+    @property
+    def size(self) -> int:
+        """N, of a figure of a crowd."""
+        return int(self.parameters["N"])
+
     def to_json(self) -> dict[str, Any]:
         """Plain dictionaries, lists, strings and numbers, for ``json.dump``."""
         return asdict(self)

@@ -28,10 +28,11 @@ def report(
     force: Force = False,
 ) -> None:
     """Write the report of a finished run again, from its results.json."""
-    from voxrisk.files.results import read_results, read_times
+    from voxrisk.files.results import read_times
     from voxrisk.report.html import write_pdf, write_report
+    from voxrisk.results import Results
 
-    results = read_results(run)
+    results = Results.read(run)
     path = output or (run if run.is_dir() else run.parent) / "report.html"
     _free(path, force=force)
     if pdf:
@@ -52,12 +53,12 @@ def compare(
     force: Force = False,
 ) -> None:
     """Compare several anonymizers: ranking, real differences, privacy against usefulness."""
-    from voxrisk.files.results import read_results
     from voxrisk.report.compare import system_names, write_compare
     from voxrisk.report.html import write_pdf
+    from voxrisk.results import Results
 
     named = [_named(text) for text in runs]
-    results = [read_results(path) for _, path in named]
+    results = [Results.read(path) for _, path in named]
     default = system_names(results)
     names = [name or other for (name, _), other in zip(named, default, strict=True)]
     if len(set(names)) < len(names):

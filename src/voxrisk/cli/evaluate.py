@@ -1,12 +1,15 @@
 """``voxrisk evaluate``: from two folders of audio to a report, in one command."""
 
-import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from voxrisk.types import InputError
+
+if TYPE_CHECKING:
+    from voxrisk.pipeline.evaluation import Evaluation
 
 EXAMPLE = """\b
 Example:
@@ -16,7 +19,12 @@ Example:
 """
 
 
+# Options whose name is not that of the choice they make.
+OPTIONS = {"settings": "options", "attacker": "attackers"}
+
+
 def evaluate(
+    context: typer.Context,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the run.")],
     original: Annotated[Path | None, typer.Option(help="Original speech: any corpus.")] = None,
     anonymized: Annotated[
@@ -56,12 +64,17 @@ def evaluate(
     utility: Annotated[
         bool, typer.Option("--utility/--no-utility", help="Measure what speech is good for.")
     ] = True,
-    config: Annotated[Path | None, typer.Option(help="An evaluation.yaml to repeat.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="An evaluation.yaml to repeat; other options change it.")
+    ] = None,
     stages: Annotated[
         Path | None, typer.Option(help="Where finished stages are kept; runs may share it.")
     ] = None,
     pdf: Annotated[bool, typer.Option("--pdf", help="Write report.pdf too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over the results of another evaluation.")
+    ] = False,
 ) -> None:
     """Who can still be recognised, by whom, how surely, and what the speech is still good for.
 
@@ -75,41 +88,66 @@ def evaluate(
     from voxrisk.protect.anonymizers import parse_options
     from voxrisk.report.html import write_pdf, write_report
 
+    choices = {
+        "original": original,
+        "anonymized": anonymized,
+        "anonymizer": anonymizer,
+        "options": parse_options(settings or []),
+        "select": select,
+        "per": per,
+        "targets": targets,
+        "train": train,
+        "similar": similar,
+        "encoder": encoder,
+        "effort": effort,
+        "attackers": tuple(attacker or ()),
+        "title": title,
+        "seed": seed,
+        "reveal": reveal,
+        "with_audio": with_audio,
+        "utility": utility,
+    }
     if config is not None:
-        chosen = read_yaml(config)
+        # What stands on the command line beside a file changes it; defaults do not.
+        said = {OPTIONS.get(name, name) for name in context.params if _given(context, name)}
+        changes = {key: value for key, value in choices.items() if key in said}
+        chosen = _changed(read_yaml(config), changes)
     elif original is None:
         raise InputError("give --original DIR, or --config evaluation.yaml")
     else:
-        chosen = Evaluation(
-            original,
-            anonymized,
-            anonymizer,
-            parse_options(settings or []),
-            select,
-            per,
-            targets,
-            train,
-            similar,
-            encoder,
-            effort,
-            tuple(attacker or ()),
-            title,
-            seed,
-            reveal=reveal,
-            with_audio=with_audio,
-            utility=utility,
-        )
+        chosen = Evaluation(**choices)  # type: ignore[arg-type]
     say(f"effort {chosen.effort}: {chosen.limits.words}")
-    results = evaluate_speech(chosen, output, stages=stages)
+    results = evaluate_speech(chosen, output, stages=stages, force=force)
     write_report(results, output / "report.html", run=read_times(output))
     if pdf:
         write_pdf(output / "report.html", output / "report.pdf")
     if as_json:
-        print(json.dumps(results, ensure_ascii=False))
+        print(results.to_json(), end="")
         return
-    print(results["verdict"]["headline"])
-    for criterion in results["verdict"]["criteria"]:
-        print(f"  {criterion['criterion']}: {criterion['level']}. {criterion['sentence']}")
-    for warning in results["warnings"]:
-        print(f"  ! {warning['text']}")
+    assert results.verdict is not None
+    print(results.verdict.headline)
+    for criterion in results.verdict.criteria:
+        print(f"  {criterion.name}: {criterion.level}. {criterion.sentence}")
+    for control in results.controls:
+        if control.passed is False:
+            print(f"  ! {control.question} No: {control.found}.")
+    for notice in results.notices:
+        print(f"  ! {notice.text}")
     print(f"\nReport: {output / 'report.html'}")
+    print(f"Names behind pseudonyms and files behind warnings: {output / 'private'}")
+
+
+def _given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _changed(chosen: "Evaluation", changes: dict[str, Any]) -> "Evaluation":
+    """The evaluation of a file with what the command line says otherwise."""
+    if "anonymizer" in changes:
+        changes.setdefault("anonymized", None)
+        changes.setdefault("options", {})
+    if "anonymized" in changes and changes["anonymized"] is not None:
+        changes.setdefault("anonymizer", None)
+        changes.setdefault("options", {})
+    return replace(chosen, **changes)

@@ -57,6 +57,8 @@ class Findings:
         speakers: How many speakers they have.
         seconds: Readable speech in all.
         rates: Sample rate → number of utterances.
+        durations: Utterance → seconds, where it can be read.
+        sounds: Utterance → hash of its samples, where it can be read.
     """
 
     problems: tuple[Problem, ...]
@@ -64,6 +66,8 @@ class Findings:
     speakers: int
     seconds: float
     rates: dict[int, int]
+    durations: dict[str, float]
+    sounds: dict[str, str]
 
 
 def check_corpus(
@@ -93,6 +97,14 @@ def check_corpus(
         speakers=len({row.speaker for row in utterances}),
         seconds=sum(h.seconds for h in health),
         rates=dict(sorted(rates.items())),
+        durations={
+            row.utterance: h.seconds for row, h in zip(utterances, health, strict=True) if h.digest
+        },
+        sounds={
+            row.utterance: h.digest.hex()
+            for row, h in zip(utterances, health, strict=True)
+            if h.digest
+        },
     )
 
 

@@ -15,6 +15,7 @@ from voxrisk.pipeline.evaluate import evaluate_speech
 from voxrisk.pipeline.evaluation import Evaluation
 from voxrisk.report.compare import write_compare
 from voxrisk.report.html import write_report
+from voxrisk.results import Results
 
 VOICES, SENTENCES = 40, 3
 SYSTEMS: dict[str, dict[str, Any]] = {"mcadams": {}, "knn": {"part": "light"}}
@@ -53,7 +54,7 @@ def run_demo(folder: Path, *, real: Path | None = None, tell: Callable[[str], No
             f"\n$ voxrisk evaluate --original {chosen.original} --anonymizer {name}{more} \\\n"
             f"    --train {chosen.train} --effort quick --with-audio -o {folder / name}"
         )
-        results = evaluate_speech(chosen, folder / name, stages=folder / "stages")
+        results = evaluate_speech(chosen, folder / name, stages=folder / "stages", force=True)
         write_report(results, folder / name / "report.html", run=read_times(folder / name))
         tell(_said(results))
         runs.append(results)
@@ -63,11 +64,8 @@ def run_demo(folder: Path, *, real: Path | None = None, tell: Callable[[str], No
     return page
 
 
-def _said(results: dict[str, Any]) -> str:
+def _said(results: Results) -> str:
     """The verdict and each attacker's error, as lines of text."""
-    lines = [results["verdict"]["headline"]]
-    lines += [
-        f"  {a['name']:<23} EER {100 * a['figures']['rocch_eer']['value']:4.1f} %"
-        for a in results["attackers"]
-    ]
+    lines = [results.verdict.headline] if results.verdict else []
+    lines += [f"  {a.name:<23} EER {100 * a.eer.value:4.1f} %" for a in results.attacks]
     return "\n".join(lines)

@@ -1,72 +1,145 @@
-"""``voxrisk evaluate``: from speech to ``results.json`` and ``report.html``."""
+"""``voxrisk evaluate``: from speech to ``results.json``, in the order in which data flows."""
 
+import base64
+import io
 import json
 import platform
 import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from voxrisk import __version__
+from voxrisk.corpus import Utterance, read_audio
 from voxrisk.files.atomic import write_text
-from voxrisk.pipeline.attacks import (
-    Attack,
-    Sides,
-    allowed_attackers,
-    make_sides,
-    run_attack,
-    write_sides,
+from voxrisk.notices import Notice, notice
+from voxrisk.pipeline.attacks import plan_attacks, run_attacks
+from voxrisk.pipeline.controls import failed_attackers, run_controls, transcripts_control
+from voxrisk.pipeline.evaluation import Evaluation, is_ready, shared_yaml, write_yaml
+from voxrisk.pipeline.findings import (
+    measure_attack,
+    measure_similarity,
+    renamed,
+    share_targets,
+    worst_first,
+    zero_profile,
 )
-from voxrisk.pipeline.evaluation import Evaluation
-from voxrisk.pipeline.results import assemble
-from voxrisk.pipeline.speech import Warned, prepare_speech
+from voxrisk.pipeline.pseudonyms import pseudonyms, write_key
+from voxrisk.pipeline.sides import Sides, make_sides, write_sides
+from voxrisk.pipeline.speech import Speech, limited, prepare_speech
 from voxrisk.pipeline.stages import Stages
-from voxrisk.pipeline.verdict import general_warnings, share_targets
+from voxrisk.pipeline.verdict import give_verdict
+from voxrisk.results import (
+    FILE,
+    AttackResult,
+    AudioPair,
+    Control,
+    Corpus,
+    Encoder,
+    Methods,
+    Results,
+    SimilarityResult,
+    UtilityResult,
+)
+from voxrisk.types import InputError, MissingExtraError, require
+
+FEW_SPEAKERS = 20
+MANY_WORDS = 0.4  # share of wrong words
+PAIRS_OF_AUDIO = 6
+YAML = "evaluation.yaml"
+CITATIONS = (
+    "Vauquier et al., Legally validated evaluation framework for voice anonymization, 2025",
+    "Noé et al., Speech Pseudonymisation Assessment Using Voice Similarity Matrices, 2020",
+    "Franzreb et al., Improving the speaker anonymization evaluation's robustness to target "
+    "speakers with adversarial learning, 2025",
+    "Maouche et al., Enhancing Speech Privacy with Slicing, 2022",
+    "Nautsch et al., The Privacy ZEBRA: Zero Evidence Biometric Recognition Assessment, 2020",
+    "Gomez-Barrero et al., General framework to evaluate unlinkability, 2018",
+    "Panariello et al., The Risks and Detection of Overestimated Privacy Protection in Voice "
+    "Anonymisation, 2025",
+    "Article 29 Working Party, Opinion 05/2014 on Anonymisation Techniques",
+)
+
+
+def evaluate(
+    original: Path | str,
+    *,
+    out: Path | str,
+    anonymized: Path | str | None = None,
+    stages: Path | str | None = None,
+    force: bool = False,
+    **choices: Any,
+) -> Results:
+    """Who can still be recognised after anonymization, by whom, and how surely.
+
+    Args:
+        original: Original speech: any corpus.
+        out: Folder of the run; a run that was stopped goes on there.
+        anonymized: The same utterances, anonymized, under the same ids; or
+        stages: Where finished stages are kept; by default inside ``out``.
+        force: Write over the results of another evaluation.
+        **choices: ``anonymizer="knn"``, ``train="other-people"``, ``effort="quick"`` and every
+            other attribute of :class:`voxrisk.pipeline.evaluation.Evaluation`.
+
+    Raises:
+        InputError: If the inputs cannot give an answer; the message says why and the way out.
+    """
+    given = {"anonymized": anonymized, **choices}
+    for key in ("anonymized", "targets", "train"):
+        if given.get(key) is not None:
+            given[key] = Path(given[key])
+    given["attackers"] = tuple(given.get("attackers") or ())
+    try:
+        chosen = Evaluation(Path(original), **given)
+    except TypeError as error:
+        raise InputError(f"{error}; see help(voxrisk.evaluate)") from error
+    return evaluate_speech(
+        chosen, Path(out), stages=Path(stages) if stages else None, force=force
+    )
 
 
 def evaluate_speech(
-    chosen: Evaluation, folder: Path, *, stages: Path | None = None
-) -> dict[str, Any]:
+    chosen: Evaluation, folder: Path, *, stages: Path | None = None, force: bool = False
+) -> Results:
     """Run the whole chain and write everything into ``folder``; returns the results.
 
     What is finished stays in ``stages`` (by default ``folder/stages``) and is used again.
     """
     started = time.time()
+    _refuse_another_run(chosen, folder, force=force)
     folder.mkdir(parents=True, exist_ok=True)
     kept = Stages(stages or folder / "stages")
     kept.folder.mkdir(parents=True, exist_ok=True)
+
     speech = prepare_speech(chosen, kept)
-    warnings = list(speech.warnings)
-    people = {row.speaker for row in speech.original}
-    attacks: list[Attack] = []
-    sides: Sides | None = None
-    if len(people) < 2:
-        warnings.append(
-            Warned("serious", "There is only one speaker, so there is nobody to be confused with: "
-                   "the risk of re-identification cannot be measured.")
-        )  # fmt: skip
-    else:
-        sides = make_sides(speech.original, seed=chosen.seed)
-        write_sides(folder / "scores", sides)
-        for speaker, why in sides.left_out.items():
-            warnings.append(Warned("note", f"Speaker {speaker} takes no part: {why}."))
-        for knowledge in allowed_attackers(chosen, speech):
-            attack = run_attack(chosen, knowledge, speech, sides, kept, folder / "scores")
-            attacks.append(attack)
-            warnings += [w for w in attack.warnings if w not in warnings]
-    synthetic = next(
-        (r.extra["synthetic"] for r in speech.original if r.extra.get("synthetic")), None
+    found = _attack(chosen, speech, kept, folder)
+    useful = _utility(chosen, speech, kept)
+    if (heard := transcripts_control(useful)) is not None:
+        found = replace(found, controls=(*found.controls, heard))
+    notices = [*_general(chosen, speech, found), *speech.notices, *found.notices, *_words(useful)]
+
+    alias = {s: s for s in speech.people} if chosen.reveal else pseudonyms(speech.people)
+    results = Results(
+        kind="evaluate",
+        title=chosen.title or f"Speech {speech.anonymizer.description}",
+        corpus=_corpus(chosen, speech),
+        anonymizer=speech.anonymizer,
+        encoder=_encoder(chosen.encoder),
+        verdict=give_verdict(found.attacks, found.controls),
+        controls=found.controls,
+        notices=tuple(n if chosen.reveal else n.pseudonymous(alias) for n in notices),
+        attacks=tuple(renamed(a, alias) for a in found.attacks),
+        zero_evidence=zero_profile(),
+        similarity=found.similarity and found.similarity.renamed(alias),
+        utility=useful,
+        audio=tuple(_audio(speech, alias)) if chosen.with_audio else (),
+        methods=_methods(chosen, speech, found),
     )
-    warnings = general_warnings(
-        len(people),
-        attacks,
-        sides.by if sides else "session",
-        synthetic,
-        shared_targets=share_targets(speech.anonymized),
-        drawn_apart=chosen.draws_apart,
-    ) + warnings  # fmt: skip
-    results = assemble(chosen, speech, sides, attacks, warnings, kept, synthetic)
-    text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)
-    write_text(folder / "results.json", text + "\n")
-    write_text(folder / "evaluation.yaml", results["methods"]["evaluation_yaml"])
+    results.write(folder)
+    write_text(folder / YAML, write_yaml(chosen, folder))
+    write_key(folder, alias, notices)
     facts = {
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(started)),
         "seconds": round(time.time() - started, 1),
@@ -77,3 +150,212 @@ def evaluate_speech(
     }
     write_text(folder / "run.json", json.dumps(facts, indent=1) + "\n")
     return results
+
+
+def _refuse_another_run(chosen: Evaluation, folder: Path, *, force: bool) -> None:
+    """Results of another evaluation are not written over."""
+    if force or not (folder / FILE).is_file():
+        return
+    before = folder / YAML
+    same = before.is_file() and before.read_text(encoding="utf-8") == write_yaml(chosen, folder)
+    if not same:
+        raise InputError(
+            f"{folder} holds the results of another evaluation; choose another folder or add "
+            "--force (finished stages can be shared: --stages DIR)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the attacks of a run found, speakers under their own names."""
+
+    sides: Sides | None = None
+    attacks: tuple[AttackResult, ...] = ()
+    controls: tuple[Control, ...] = ()
+    similarity: SimilarityResult | None = None
+    notices: tuple[Notice, ...] = ()
+
+
+def _attack(chosen: Evaluation, speech: Speech, stages: Stages, folder: Path) -> _Found:
+    """Every attack, its figures, and the controls that say whether to believe them."""
+    if len(speech.people) < 2:
+        return _Found(notices=(notice("one_speaker"),))
+    sides = make_sides(speech.original, seed=chosen.seed)
+    write_sides(folder / "scores", sides)
+    plan = plan_attacks(chosen, speech, stages)
+    attacks, failed = run_attacks(chosen, plan, speech, sides, stages, folder)
+    similarity, unlike = measure_similarity(chosen, speech, stages)
+    notices = [*plan.notices, *failed, *unlike]
+    measured = {}
+    for attack in attacks:
+        result, said = measure_attack(chosen, attack, sides, similarity)
+        measured[result.name] = result
+        notices += [n for n in said if n not in notices]
+    controls = run_controls(chosen, speech, sides, attacks, measured, stages)
+    unsound = failed_attackers(controls)
+    ranked = [replace(a, ranked=a.name not in unsound) for a in measured.values()]
+    return _Found(
+        sides, tuple(worst_first(ranked)), tuple(controls), similarity, tuple(notices)
+    )
+
+
+def _general(chosen: Evaluation, speech: Speech, found: _Found) -> list[Notice]:
+    """What a reader must know whatever the figures are."""
+    notices = []
+    if speech.synthetic:
+        notices.append(notice("synthetic", by=speech.synthetic))
+    if 1 < len(speech.people) < FEW_SPEAKERS:
+        notices.append(notice("few_speakers", speakers=len(speech.people)))
+    if found.sides is not None:
+        if found.sides.by == "utterance":
+            notices.append(notice("no_sessions"))
+        for why in dict.fromkeys(found.sides.left_out.values()):
+            who = [s for s, reason in found.sides.left_out.items() if reason == why]
+            notices.append(notice("left_out", count=len(who), why=why, speakers=who))
+    if roles := sum(bool(row.extra.get("role") or row.extra.get("split")) for row in speech.original):
+        notices.append(notice("roles_ignored", count=roles))
+    if share_targets(speech):
+        notices.append(notice("targets_apart" if chosen.draws_apart else "targets_alike"))
+    if found.attacks and not any(a.training for a in found.attacks):
+        way_out = (
+            "give --anonymizer and --train to run them"
+            if chosen.anonymized
+            else "add --train to run them"
+        )
+        notices.append(notice("untrained", way_out=way_out))
+    return notices
+
+
+def _words(utility: UtilityResult) -> list[Notice]:
+    """Speech that nobody understands hides its speaker too; say so where words were lost."""
+    before, after = utility.get("wer", "original"), utility.get("wer", "anonymized")
+    if before is None or after is None:
+        return []
+    if "wer" in utility.untrusted:
+        return [notice("words_untrusted", before=before.value)]
+    if after.value < max(MANY_WORDS, 2 * before.value):
+        return []
+    return [notice("words_lost", before=before.value, after=after.value)]
+
+
+def _corpus(chosen: Evaluation, speech: Speech) -> Corpus:
+    genders: dict[str, set[str]] = {}
+    for row in speech.original:
+        genders.setdefault(row.gender or "unknown", set()).add(row.speaker)
+    return Corpus(
+        name=chosen.original.name if chosen.reveal else "",
+        speakers=len(speech.people),
+        utterances=len(speech.original),
+        hours=round(sum(row.duration or 0.0 for row in speech.original) / 3600, 3),
+        genders={key: len(value) for key, value in sorted(genders.items())},
+        sessions_known=all(row.session for row in speech.original),
+        synthetic=speech.synthetic,
+    )
+
+
+def _encoder(name: str) -> Encoder:
+    from voxrisk.attack.encoders import encoder_identity
+    from voxrisk.models import MODELS
+
+    if is_ready(name):
+        row = MODELS.get(name)
+        digest = row.files[0].sha256 if row else ""
+        return Encoder(name=name, description="ready speaker encoder", sha256=digest)
+    return Encoder(
+        name="encoder of the user",
+        description="speaker encoder brought by the user",
+        sha256=encoder_identity(name).rpartition(":")[2],
+    )
+
+
+def _utility(chosen: Evaluation, speech: Speech, stages: Stages) -> UtilityResult:
+    if not chosen.utility:
+        return UtilityResult(missing={"all": "not asked for"})
+    rows = limited(speech.original, chosen.limits.asr_minutes)
+    kept = {row.utterance for row in rows}
+    pair = rows, [row for row in speech.anonymized if row.utterance in kept]
+    inputs = {
+        "original": speech.digest,
+        "anonymized": speech.anonymized_digest,
+        "minutes": chosen.limits.asr_minutes,
+        "asr": chosen.limits.asr,
+        "seed": chosen.seed,
+        "resamples": chosen.limits.resamples,
+    }
+    fresh: list[UtilityResult] = []
+
+    def make(folder: Path) -> None:
+        from voxrisk.utility import measure_utility
+
+        found = measure_utility(
+            *pair,
+            # Keys are hashes of the audio: runs that share stages share what they heard.
+            journal=stages.folder / "utility.jsonl",
+            asr=chosen.limits.asr,
+            seed=chosen.seed,
+            resamples=chosen.limits.resamples,
+        )
+        fresh.append(found.result())
+        write_text(folder / "utility.json", fresh[0].to_json())
+
+    try:
+        folder = stages.run("utility", inputs, make, label="before and after")
+    except MissingExtraError as error:
+        return UtilityResult(missing={"all": str(error)})
+    return fresh[0] if fresh else UtilityResult.from_json((folder / "utility.json").read_bytes())
+
+
+def _audio(speech: Speech, alias: Mapping[str, str]) -> list[AudioPair]:
+    """A few pairs to listen to: one utterance each of speakers across the corpus."""
+    people: dict[str, int] = {}
+    for i, row in enumerate(speech.original):
+        people.setdefault(row.speaker, i)
+    step = max(len(people) // PAIRS_OF_AUDIO, 1)
+    return [
+        AudioPair(
+            speaker=alias[speech.original[i].speaker],
+            utterance=f"U{i:04d}",
+            text=speech.original[i].text or "",
+            original=_data(speech.original[i]),
+            anonymized=_data(speech.anonymized[i]),
+        )
+        for i in list(people.values())[::step][:PAIRS_OF_AUDIO]
+    ]
+
+
+def _data(row: Utterance) -> str:
+    soundfile: Any = require("soundfile", extra="audio")
+    packed = io.BytesIO()
+    soundfile.write(packed, read_audio(row)[: 16_000 * 10], 16_000, format="FLAC")
+    return "data:audio/flac;base64," + base64.b64encode(packed.getvalue()).decode()
+
+
+def _methods(chosen: Evaluation, speech: Speech, found: _Found) -> Methods:
+    crowd = found.attacks[0].crowd if found.attacks else ()
+    by = f"split by {found.sides.by}; " if found.sides else ""
+    alike = found.sides is not None and found.sides.same_gender
+    gender = "same-gender trials" if alike else "all speakers are compared"
+    return Methods(
+        effort=chosen.effort,
+        seed=chosen.seed,
+        confidence=chosen.confidence,
+        resamples=chosen.limits.resamples,
+        lengths=tuple(sorted({e.length for e in crowd})),
+        sizes=tuple(sorted({e.size for e in crowd})),
+        enrolment=f"{by}mean of the enrolled utterances' vectors, cosine similarity; {gender}",
+        trials=found.attacks[0].sizes if found.attacks else {},
+        versions=_versions(),
+        hashes={"original": speech.digest, "anonymized": speech.anonymized_digest},
+        citations=CITATIONS,
+        evaluation_yaml=shared_yaml(chosen),
+    )
+
+
+def _versions() -> dict[str, str]:
+    found = {"voxrisk": __version__, "python": platform.python_version()}
+    for name in ("numpy", "scipy", "numba", "torch", "faster-whisper", "pyworld"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -2,21 +2,51 @@
 
 import csv
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from voxrisk.attack.adapter import Adapter
+import numpy as np
+from numpy.typing import NDArray
+
 from voxrisk.attack.knowledge import Knowledge
 from voxrisk.corpus import Utterance
 from voxrisk.files.embeddings import read_embeddings
 from voxrisk.pipeline.evaluation import Evaluation
-from voxrisk.pipeline.speech import anonymize_stage, limited, pool_of_training
+from voxrisk.pipeline.speech import Speech, anonymize_stage, limited, pool_of_training, sound_rows
 from voxrisk.pipeline.stages import Stages, digest_corpus
-from voxrisk.types import Embeddings
+from voxrisk.results import Training
+from voxrisk.types import Embeddings, InputError
 
-FINE_TUNING_RATE = 1e-4
+EACH = 4  # utterances of a training speaker, where the training speech is cut short
+FEWEST_SPEAKERS = 5  # that train an attacker: fewer cannot be cut into two halves for its control
+Map = Callable[[NDArray[np.floating]], NDArray[np.floating]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recogniser:
+    """A recogniser of one attacker.
+
+    Attributes:
+        encoder: Name or folder of the encoder.
+        after: Map behind the encoder, or None.
+        training: How it was trained, or None for a ready encoder.
+        vectors: Training vectors before the map, for its controls.
+        targets: Target voice of each training vector, where known.
+    """
+
+    encoder: str
+    after: Map | None = None
+    training: Training | None = None
+    vectors: Embeddings | None = None
+    targets: tuple[str, ...] | None = None
+
+    def embed(
+        self, rows: Sequence[Utterance], digest: str, stages: Stages, label: str
+    ) -> Embeddings:
+        """Vectors of a corpus as this recogniser gives them."""
+        found = embed_stage(rows, digest, self.encoder, stages, label)
+        return found if self.after is None else replace(found, vectors=self.after(found.vectors))
 
 
 def embed_stage(
@@ -26,31 +56,74 @@ def embed_stage(
     from voxrisk.attack.embed import embed_corpus
     from voxrisk.attack.encoders import encoder_identity
 
+    made: list[Embeddings] = []
+
     def make(folder: Path) -> None:
-        embed_corpus(rows, encoder, folder / "embeddings.npz")
+        made.append(embed_corpus(rows, encoder, folder / "embeddings.npz"))
 
     inputs = {"corpus": digest, "encoder": encoder_identity(encoder)}
-    return read_embeddings(stages.run("embed", inputs, make, label=label) / "embeddings.npz")
+    folder = stages.run("embed", inputs, make, label=label)
+    return made[0] if made else read_embeddings(folder / "embeddings.npz")
 
 
-def training_speech(
-    chosen: Evaluation, knowledge: Knowledge, stages: Stages, memory: Path
-) -> list[Utterance]:
-    """The training speech as this attacker has it: anonymized with the same or a similar tool."""
+def training_people(chosen: Evaluation, speech: Speech, stages: Stages) -> list[Utterance]:
+    """The original training speech: other people than those evaluated, none of them a target.
+
+    Raises:
+        InputError: If a training speaker or recording is one of the evaluation's (the attacker
+            would know the people under test), or there are too few people or utterances to train.
+    """
     assert chosen.train is not None
+    rows = stages.read(chosen.train)
+    if shared := sorted({row.speaker for row in rows} & set(speech.people)):
+        raise InputError(
+            f"{chosen.train}: {len(shared)} training speakers are under test too (the first: "
+            f"{shared[0]}); an attacker who trains on the people under test overstates the risk. "
+            "Give speech of other people, or rename speakers who only share an id"
+        )
+    memory = stages.folder / "hashes.json"
     pool = pool_of_training(chosen, stages)
-    people = [row for row in stages.read(chosen.train) if row.speaker not in pool]
-    rows = limited(people, chosen.limits.train_minutes, _seconds)
+    people = [row for row in rows if row.speaker not in pool]
+    kept = limited(people, chosen.limits.train_minutes, each=EACH)
+    kept, sounds = sound_rows(kept, "training", stages, memory, [])
+    known = {sound: utterance for utterance, sound in speech.sounds.items()}
+    if copies := [u for u, sound in sounds.items() if sound in known]:
+        raise InputError(
+            f"{chosen.train}: {len(copies)} training recordings are under test too, under other "
+            f"names (the first: {copies[0]} is {known[sounds[copies[0]]]}); give speech of other "
+            "people"
+        )
+    speakers = {row.speaker for row in kept}
+    if len(speakers) < FEWEST_SPEAKERS or len(kept) < 2 * len(speakers):
+        raise InputError(
+            f"{chosen.train}: {len(kept)} utterances of {len(speakers)} speakers (beside the "
+            f"{len(pool)} whose voices are targets) cannot train an attacker; it needs "
+            f"{FEWEST_SPEAKERS} speakers or more with at least two utterances each"
+        )
+    return kept
+
+
+def train_recogniser(
+    chosen: Evaluation, knowledge: Knowledge, people: Sequence[Utterance], stages: Stages
+) -> Recogniser:
+    """Train what this attacker recognises with, or take the ready encoder."""
+    if not knowledge.trained:
+        return Recogniser(chosen.encoder)
+    memory = stages.folder / "hashes.json"
     name = chosen.similar if knowledge.trains_on == "similar" else chosen.anonymizer
-    digest = digest_corpus(rows, memory)
-    return anonymize_stage(chosen, rows, digest, stages, memory, name=name, purpose="training")[0]
+    digest = digest_corpus(people, memory)
+    rows = anonymize_stage(chosen, people, digest, stages, memory, name=name, purpose="training")[0]
+    if chosen.limits.adapter or knowledge.unlearns == "erase":
+        return _train_adapter(chosen, knowledge, rows, stages)
+    return _train_whole(chosen, knowledge, rows, stages)
 
 
-def train_adapter_stage(
-    chosen: Evaluation, knowledge: Knowledge, stages: Stages, memory: Path
-) -> tuple[Adapter, Path]:
-    """Train a map behind the ready encoder; the map, and the folder it lies in."""
+def _train_adapter(
+    chosen: Evaluation, knowledge: Knowledge, rows: Sequence[Utterance], stages: Stages
+) -> Recogniser:
+    """A map behind the ready encoder, trained on vectors that all attackers share."""
     from voxrisk.attack.adapter import (
+        Adapter,
         fit_adapter,
         read_adapter,
         target_names,
@@ -60,81 +133,85 @@ def train_adapter_stage(
     from voxrisk.attack.encoders import encoder_identity
     from voxrisk.attack.recipes import ADAPTED
 
-    rows = training_speech(chosen, knowledge, stages, memory)
-    digest = digest_corpus(rows, memory)
-    name = chosen.encoder
+    digest = digest_corpus(rows, stages.folder / "hashes.json")
     label = f"training speech of the {knowledge.name} attacker"
-    vectors = embed_stage(rows, digest, name, stages, label)
-    targets = target_names(rows, "target", needed=knowledge.adversarial)
+    vectors = embed_stage(rows, digest, chosen.encoder, stages, label)
+    unlearn = knowledge.unlearns
+    targets = target_names(rows, "target", needed=unlearn is not None)
+    fresh: list[Adapter] = []
 
     def make(folder: Path) -> None:
-        facts = training_facts(rows, ADAPTED, targets, knowledge.adversarial, chosen.seed, name)
         found = fit_adapter(
             vectors,
             ADAPTED,
             targets=targets,
-            adversarial=knowledge.adversarial,
+            unlearn=unlearn,
             seed=chosen.seed,
-            encoder=name,
+            encoder=chosen.encoder,
         )
+        facts = training_facts(rows, ADAPTED, targets, unlearn, chosen.seed, chosen.encoder)
         write_adapter(folder, found, facts)
+        fresh.append(found.adapter)
 
     inputs = {
         "corpus": digest,
         "recipe": ADAPTED,
-        "adversarial": knowledge.adversarial,
-        "encoder": encoder_identity(name),
+        "unlearn": unlearn,
+        "encoder": encoder_identity(chosen.encoder),
         "seed": chosen.seed,
     }
     folder = stages.run("train", inputs, make, label=f"{knowledge.name} attacker")
-    return read_adapter(folder), folder
+    adapter = fresh[0] if fresh else read_adapter(folder)
+    return Recogniser(
+        chosen.encoder,
+        adapter.apply,
+        training_record(folder),
+        vectors,
+        tuple(targets) if targets else None,
+    )
 
 
-def train_stage(chosen: Evaluation, knowledge: Knowledge, stages: Stages, memory: Path) -> Path:
-    """Train the whole encoder of an informed attacker; the folder it lies in."""
-    from voxrisk.attack.encoders import encoder_identity
+def _train_whole(
+    chosen: Evaluation, knowledge: Knowledge, rows: Sequence[Utterance], stages: Stages
+) -> Recogniser:
+    """A recogniser trained from nothing on anonymized speech, as paper 3 does."""
     from voxrisk.attack.recipes import RECIPES
-    from voxrisk.attack.starts import start_checkpoint
     from voxrisk.attack.train import train_attacker
 
-    protected = training_speech(chosen, knowledge, stages, memory)
-    recipe = replace(RECIPES["spane"], max_rate=FINE_TUNING_RATE)
+    recipe = RECIPES[chosen.limits.recipe]
+    adversarial = knowledge.unlearns == "reverse"
 
     def make(folder: Path) -> None:
         train_attacker(
-            protected,
+            rows,
             folder / "attacker",
             recipe,
             seed=chosen.seed,
-            adversarial=knowledge.adversarial,
-            start=start_checkpoint(chosen.encoder),
+            adversarial=adversarial,
             cache=folder / "speech",
         )
 
+    digest = digest_corpus(rows, stages.folder / "hashes.json")
     inputs = {
-        "corpus": digest_corpus(protected, memory),
+        "corpus": digest,
         "recipe": recipe,
-        "adversarial": knowledge.adversarial,
-        "start": encoder_identity(chosen.encoder),
+        "adversarial": adversarial,
+        "start": None,
         "seed": chosen.seed,
     }
-    folder = stages.run("train", inputs, make, label=f"{knowledge.name} attacker")
-    return folder / "attacker"
+    folder = stages.run("train", inputs, make, label=f"{knowledge.name} attacker") / "attacker"
+    return Recogniser(str(folder), None, training_record(folder))
 
 
-def _seconds(row: Utterance) -> float:
-    return row.duration or 5.0
-
-
-def training_words(folder: Path) -> dict[str, Any]:
+def training_record(folder: Path) -> Training:
     """How a trained attacker was trained, from the files of its training."""
     facts = json.loads((folder / "attacker.json").read_text(encoding="utf-8"))
     with (folder / "curves.csv").open(encoding="utf-8", newline="") as stream:
         last = list(csv.DictReader(stream))[-1]
-    return {
-        "speakers": facts["sources"],
-        "utterances": facts["utterances"],
-        "targets": facts["targets"],
-        "ver_source": float(last["ver_source"]),
-        "ver_target": float(last["ver_target"]) if last["ver_target"] else None,
-    }
+    return Training(
+        speakers=facts["sources"],
+        utterances=facts["utterances"],
+        targets=facts["targets"],
+        ver_source=float(last["ver_source"]),
+        ver_target=float(last["ver_target"]) if last["ver_target"] else None,
+    )

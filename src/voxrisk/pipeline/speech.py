@@ -1,68 +1,114 @@
 """The speech of an evaluation: original and anonymized, paired by id, without broken files."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from voxrisk.corpus import Utterance, read_corpus
 from voxrisk.corpus.check import check_corpus
+from voxrisk.corpus.pairs import PairCheck, check_pairs
 from voxrisk.files.atomic import write_text
+from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.evaluation import Evaluation
 from voxrisk.pipeline.stages import Stages, digest_corpus
+from voxrisk.results import Anonymizer, TargetSelection
 from voxrisk.types import InputError
 
 BROKEN = ("missing", "unreadable", "empty", "short", "silent")
 MOST_BROKEN = 0.2
 POOL = 20  # target speakers taken from the training speech
 DRAWS = {"evaluation": 0, "training": 1, "enrolment": 2}  # each purpose has a seed of its own
-
-
-@dataclass(frozen=True, slots=True)
-class Warned:
-    """Something a reader of the report must know; ``severity`` is ``"serious"`` or ``"note"``."""
-
-    severity: str
-    text: str
+GIVEN = "given audio"
 
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """Utterances of both kinds in the same order, and what was left out."""
+    """Utterances of both kinds in the same order, what was left out, and whether they pair up.
+
+    ``sounds`` maps each original utterance to the hash of its samples.
+    """
 
     original: tuple[Utterance, ...]
     anonymized: tuple[Utterance, ...]
     digest: str
     anonymized_digest: str
-    anonymizer: dict[str, Any]
-    warnings: tuple[Warned, ...]
+    anonymizer: Anonymizer
+    pairs: PairCheck
+    sounds: Mapping[str, str]
+    notices: tuple[Notice, ...]
+
+    @property
+    def people(self) -> list[str]:
+        """The speakers, sorted."""
+        return sorted({row.speaker for row in self.original})
+
+    @property
+    def synthetic(self) -> str | None:
+        """What made the voices, if no person spoke."""
+        found = (row.extra.get("synthetic") for row in self.original)
+        return next((name for name in found if name), None)
 
 
 def prepare_speech(chosen: Evaluation, stages: Stages) -> Speech:
-    """Read (or make) both corpora, pair them by id, and leave out what is broken in either."""
-    warnings: list[Warned] = []
+    """Read (or make) both corpora, pair them by id, and leave out what is broken in either.
+
+    Raises:
+        InputError: If hardly anything is usable, or the files of one corpus stand under the ids of
+            other recordings: nothing that is measured on wrong pairs means anything.
+    """
+    notices: list[Notice] = []
     memory = stages.folder / "hashes.json"
     original = read_corpus(chosen.original)
-    original = _sound(original, "original", stages, memory, warnings)
+    original, sounds = sound_rows(original, "original", stages, memory, notices)
     digest = digest_corpus(original, memory)
     if chosen.anonymizer:
-        anonymized, facts = anonymize_stage(chosen, original, digest, stages, memory)
+        anonymized, made = anonymize_stage(chosen, original, digest, stages, memory)
     else:
         assert chosen.anonymized is not None
         anonymized = read_corpus(chosen.anonymized)
-        facts = _described(anonymized)
-    original, anonymized = _paired(original, anonymized, warnings)
-    anonymized = _sound(anonymized, "anonymized", stages, memory, warnings)
+        made = described(anonymized)
+    original, anonymized = _paired(original, anonymized, notices)
+    anonymized, _ = sound_rows(anonymized, "anonymized", stages, memory, notices)
     original, anonymized = _paired(original, anonymized, [])
+    pairs = check_pairs(original, anonymized, seed=chosen.seed)
+    refuse_wrong_pairs(pairs)
+    if pairs.identical:
+        notices.append(
+            notice("identical", count=len(pairs.identical), total=pairs.compared,
+                   utterances=pairs.identical)
+        )  # fmt: skip
+    if pairs.verdict == "unknown":
+        notices.append(notice("pairs_unknown", own=pairs.own_best))
     return Speech(
         tuple(original),
         tuple(anonymized),
         digest_corpus(original, memory),
         digest_corpus(anonymized, memory),
-        facts,
-        tuple(warnings),
+        made,
+        pairs,
+        sounds,
+        tuple(notices),
     )
+
+
+def refuse_wrong_pairs(pairs: PairCheck) -> None:
+    """Stop where the anonymized files belong to other originals, or are not at their true rate."""
+    if pairs.verdict == "permuted":
+        example = (*pairs.moved, *pairs.misfits)[0]
+        raise InputError(
+            f"the anonymized files do not belong to the originals of the same id: {pairs.reason} "
+            f"For example, {example[0]!r} of the anonymized corpus is a version of {example[1]!r}. "
+            "Every figure would look like privacy; pair the files by their true ids"
+        )
+    if pairs.rate_ratio is not None:
+        raise InputError(
+            f"nearly all anonymized files are {pairs.rate_ratio:g} times as long as their "
+            f"originals: {pairs.reason} Their sample rate seems to be wrong in the file headers; "
+            "write them again at their true rate"
+        )
 
 
 def anonymize_stage(
@@ -74,7 +120,7 @@ def anonymize_stage(
     *,
     name: str | None = None,
     purpose: str = "evaluation",
-) -> tuple[list[Utterance], dict[str, Any]]:
+) -> tuple[list[Utterance], Anonymizer]:
     """Anonymize ``rows`` as the evaluation says; attackers draw with a seed of their own."""
     from voxrisk.protect.run import TIMES, anonymize
 
@@ -110,10 +156,11 @@ def anonymize_stage(
     times = folder / "speech" / TIMES
     if purpose == "evaluation" and times.is_file():
         stages.notes["anonymizer"] = json.loads(times.read_text(encoding="utf-8"))
-    facts = _described(made) | {"parameters": options}
-    if facts["target_selection"]:
-        facts["target_selection"] |= {"select": chosen.select, "per": per}
-    return made, facts
+    found = replace(described(made), parameters={} if name == "command" else options)
+    if found.target_selection:
+        how = replace(found.target_selection, select=chosen.select, per=per)
+        found = replace(found, target_selection=how)
+    return made, found
 
 
 def target_speech(chosen: Evaluation, stages: Stages) -> list[Utterance] | None:
@@ -160,65 +207,75 @@ def named_tool(name: str, options: Mapping[str, Any]) -> tuple[str, dict[str, An
     return name, dict(options)
 
 
-def _described(rows: Sequence[Utterance]) -> dict[str, Any]:
+def described(rows: Sequence[Utterance]) -> Anonymizer:
     """What the manifest of anonymized speech says about how it was made."""
     names = {row.extra["anonymizer"] for row in rows if row.extra.get("anonymizer")}
-    name = names.pop() if len(names) == 1 else "given audio"
+    name = names.pop() if len(names) == 1 else GIVEN
     targets = {row.extra["target"] for row in rows if row.extra.get("target")}
-    known = {"select": "as the manifest of the speech says", "per": None, "voices": len(targets)}
-    return {
-        "name": name,
-        "description": f"anonymized by {name}" if name != "given audio" else "speech as given",
-        "parameters": {},
-        "target_selection": known if targets else None,
-    }
+    words = {GIVEN: "speech as given", "command": "anonymized by a program of the user"}
+    known = TargetSelection(
+        select="as the manifest of the speech says", per=None, voices=len(targets)
+    )
+    return Anonymizer(
+        name=name,
+        description=words.get(name, f"anonymized by {name}"),
+        target_selection=known if targets else None,
+    )
 
 
-def _sound(
+def sound_rows(
     rows: Sequence[Utterance],
     kind: str,
     stages: Stages,
     memory: Path,
-    warnings: list[Warned],
-) -> list[Utterance]:
-    """Leave out files that no attacker could use, and say which."""
+    notices: list[Notice],
+) -> tuple[list[Utterance], dict[str, str]]:
+    """Leave out files that no attacker could use; also the hash of the samples of the others.
+
+    Durations that the table does not know are filled in.
+    """
     there = [row for row in rows if row.path.is_file()]
     if not there:
         raise InputError(f"the {kind} corpus holds no audio file that exists")
+    inputs = {"corpus": digest_corpus(there, memory)}
 
     def make(folder: Path) -> None:
         found = check_corpus(there, shortest=0.3)
-        problems = [(p.utterance, p.kind, p.detail) for p in found.problems]
-        write_text(folder / "problems.json", json.dumps(problems))
+        plain = {
+            "problems": [(p.utterance, p.kind) for p in found.problems],
+            "seconds": dict(found.durations),
+            "sounds": dict(found.sounds),
+        }
+        write_text(folder / "problems.json", json.dumps(plain))
 
-    inputs = {"corpus": digest_corpus(there, memory)}
     folder = stages.run("check", inputs, make, label=f"{kind} speech")
-    problems = json.loads((folder / "problems.json").read_text(encoding="utf-8"))
-    bad = {u: f"{kind_} ({detail})" for u, kind_, detail in problems if kind_ in BROKEN}
+    health = json.loads((folder / "problems.json").read_text(encoding="utf-8"))
+    bad = {u: why for u, why in health["problems"] if why in BROKEN}
     bad |= {row.utterance: "missing" for row in rows if not row.path.is_file()}
     if bad:
-        shown = ", ".join(f"{u}: {why}" for u, why in list(bad.items())[:5])
-        more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
-        text = f"{len(bad)} of {len(rows)} {kind} files cannot be used: {shown}{more}"
+        causes = ", ".join(f"{n} {why}" for why, n in Counter(bad.values()).most_common())
         if len(bad) > MOST_BROKEN * len(rows):
+            shown = ", ".join(f"{u}: {why}" for u, why in list(bad.items())[:5])
             raise InputError(
-                f"{text}; mend them first, the figures would say little about the rest"
+                f"{len(bad)} of {len(rows)} {kind} files cannot be used ({causes}), such as "
+                f"{shown}; mend them first, the figures would say little about the rest"
             )
-        warnings.append(Warned("serious", f"{text}. They are left out of every figure."))
-    doubled = [u for u, kind_, _ in problems if kind_ == "doubled"]
+        notices.append(
+            notice("broken_files", count=len(bad), total=len(rows), kind=kind, causes=causes,
+                   utterances=bad)
+        )  # fmt: skip
+    doubled = [u for u, why in health["problems"] if why == "doubled"]
     if doubled:
-        warnings.append(
-            Warned(
-                "serious",
-                f"{len(doubled)} {kind} files hold the same sound as another one (the first: "
-                f"{doubled[0]}); copies make speakers look easier to recognise.",
-            )
-        )
-    return [row for row in rows if row.utterance not in bad]
+        notices.append(notice("doubled_files", count=len(doubled), kind=kind, utterances=doubled))
+    seconds = health["seconds"]
+    kept = [row for row in rows if row.utterance not in bad]
+    return [
+        row if row.duration else replace(row, duration=seconds.get(row.utterance)) for row in kept
+    ], health["sounds"]
 
 
 def _paired(
-    original: Sequence[Utterance], anonymized: Sequence[Utterance], warnings: list[Warned]
+    original: Sequence[Utterance], anonymized: Sequence[Utterance], notices: list[Notice]
 ) -> tuple[list[Utterance], list[Utterance]]:
     by_id = {row.utterance: row for row in anonymized}
     ids = {row.utterance for row in original}
@@ -232,47 +289,47 @@ def _paired(
     extra = [row.utterance for row in anonymized if row.utterance not in ids]
     for names, where in ((missing, "original"), (extra, "anonymized")):
         if names:
-            warnings.append(
-                Warned(
-                    "serious",
-                    f"{len(names)} utterances are only in the {where} corpus (the first: "
-                    f"{names[0]}) and are left out.",
-                )
-            )
+            notices.append(notice("unpaired", count=len(names), kind=where, utterances=names))
     # Who speaks, and what, is taken from the original: a folder of anonymized files may not know.
     return common, [_as(by_id[row.utterance], row) for row in common]
 
 
 def _as(row: Utterance, like: Utterance) -> Utterance:
-    return Utterance(
-        like.utterance,
-        row.path,
-        like.speaker,
-        gender=like.gender,
-        text=like.text,
-        session=like.session,
-        language=like.language,
-        age=like.age,
-        duration=row.duration,
-        start=row.start,
-        end=row.end,
-        extra=row.extra,
+    return replace(
+        like, path=row.path, duration=row.duration, start=row.start, end=row.end, extra=row.extra
     )
 
 
 def limited(
-    rows: Sequence[Utterance], minutes: float, seconds: Callable[[Utterance], float]
+    rows: Sequence[Utterance],
+    minutes: float,
+    *,
+    each: int = 1,
+    seconds: Callable[[Utterance], float] = lambda row: row.duration or 5.0,
 ) -> list[Utterance]:
-    """At most so many minutes, the utterances of all speakers in turn."""
+    """At most so many minutes, the utterances of the speakers in turn.
+
+    Where not every speaker would get ``each`` utterances, there are fewer speakers, spread over the
+    corpus: a person of whom there is one utterance teaches nothing about how a voice varies.
+    """
     people: dict[str, list[Utterance]] = {}
     for row in rows:
         people.setdefault(row.speaker, []).append(row)
-    chosen: list[Utterance] = []
+    if each > 1:
+        people = {s: mine for s, mine in people.items() if len(mine) >= each} or people
+        need = [sum(map(seconds, mine[:each])) for mine in people.values()]
+        fit = max(int(minutes * 60 / (sum(need) / len(need))), 2) if need else 0
+        if fit < len(people):
+            names = list(people)
+            people = {names[i * len(names) // fit]: [] for i in range(fit)}
+            for row in rows:
+                if row.speaker in people:
+                    people[row.speaker].append(row)
+    chosen: set[str] = set()
     total = 0.0
     for turn in range(max(map(len, people.values()), default=0)):
         for mine in people.values():
             if turn < len(mine) and total < minutes * 60:
-                chosen.append(mine[turn])
+                chosen.add(mine[turn].utterance)
                 total += seconds(mine[turn])
-    kept = {row.utterance for row in chosen}
-    return [row for row in rows if row.utterance in kept]
+    return [row for row in rows if row.utterance in chosen]

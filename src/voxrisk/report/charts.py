@@ -1,15 +1,17 @@
-"""The figures of the report, from results.json to SVG. Each shows exactly what the file says."""
+"""The figures of the report, from results to SVG. Each shows exactly what the results say."""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from markupsafe import Markup
 
 from voxrisk.report import style, words
 from voxrisk.report.svg import Axis, Plot, percent_axis, picture, round_ticks
+from voxrisk.results import AttackResult, Criterion, Profile, Results
+from voxrisk.types import Estimate
 
-Results = Mapping[str, Any]
 CHANCE_DASH = "2 2.5"
 _ROWS = (
     ("singling_out", "Singling Out", "A known voice points at exactly one of N people."),
@@ -18,9 +20,37 @@ _ROWS = (
 )
 
 
-def criterion_scale(criterion: Mapping[str, Any]) -> Markup:
+class CurveRow(NamedTuple):
+    """One metric of the crowd: a panel for each L."""
+
+    metric: str
+    title: str
+    meaning: str
+    panels: list[tuple[int, Markup]]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """How a system or an attacker is drawn, everywhere the same."""
+
+    id: str
+    name: str
+    colour: str
+    mark: str
+
+
+class PlanePoint(NamedTuple):
+    """Two figures of one series."""
+
+    series: Series
+    x: Estimate
+    y: Estimate
+
+
+def criterion_scale(criterion: Criterion) -> Markup:
     """0 to 100 %: what the attacker gets, how sure that is, guessing, and speech as it was."""
-    value, original = criterion["value"], criterion["original"]
+    value, original = criterion.value, criterion.original
+    assert value is not None
 
     def x(rate: float) -> float:
         return 22 + 316 * min(max(rate, 0.0), 1.0)
@@ -34,52 +64,49 @@ def criterion_scale(criterion: Mapping[str, Any]) -> Markup:
             ).format(x(tick), 100 * tick)
         )
     said = f"Scale from 0 to 100 percent. Found: {words.estimate(value)}"
-    if value["interval"]:
-        low, high = x(value["interval"]["low"]), x(value["interval"]["high"])
+    if value.interval:
+        low, high = x(value.interval.low), x(value.interval.high)
         parts.append(
             Markup('<rect x="{:.1f}" y="18" width="{:.1f}" height="12" class="span"/>').format(
                 low, max(high - low, 1.5)
             )
         )
         said += f", interval {words.interval(value)}"
-    parts.append(Markup('<path d="M{:.1f} 10V36" class="guess"/>').format(x(value["chance"])))
-    said += f"; by guessing: {words.percent(value['chance'])}"
+    parts.append(Markup('<path d="M{:.1f} 10V36" class="guess"/>').format(x(value.chance)))
+    said += f"; by guessing: {words.percent(value.chance)}"
     if original:
         parts.append(
             Markup('<path d="M{0:.1f} 15l9 9l-9 9l-9 -9z" class="before"/>').format(
-                x(original["value"])
+                x(original.value)
             )
         )
         said += f"; speech as it was: {words.estimate(original)}"
     parts.append(
-        Markup('<circle cx="{:.1f}" cy="24" r="7.5" class="found"/>').format(x(value["value"]))
+        Markup('<circle cx="{:.1f}" cy="24" r="7.5" class="found"/>').format(x(value.value))
     )
     return picture(360, 54, f"{said}.", parts, css="scale")
 
 
-def curve_rows(results: Results) -> list[dict[str, Any]]:
+def curve_rows(results: Results) -> list[CurveRow]:
     """Rows of metrics, columns of L: every curve of every attacker; empty if none was measured."""
-    entries = [e for a in results["attackers"] for e in a["population"]]
-    lengths = sorted({e["L"] for e in entries})
-    sizes = [e["N"] for e in entries if e["metric"] in {m for m, _, _ in _ROWS}]
+    entries = [e for a in results.attacks for e in a.crowd]
+    lengths = sorted({e.length for e in entries})
+    sizes = [e.size for e in entries if e.name in {m for m, _, _ in _ROWS}]
     rows = []
     for metric, title, meaning in _ROWS:
-        if any(e["metric"] == metric for e in entries):
+        if any(e.name == metric for e in entries):
             panels = [
                 (length, _panel(results, metric, title, length, _sizes_axis(sizes)))
                 for length in lengths
             ]
-            rows.append({"metric": metric, "title": title, "meaning": meaning, "panels": panels})
+            rows.append(CurveRow(metric, title, meaning, panels))
     return rows
 
 
-def curve_table(results: Results, metric: str) -> list[dict[str, Any]]:
-    """The numbers of one row of curves."""
+def curve_table(results: Results, metric: str) -> list[tuple[str, Estimate]]:
+    """The numbers of one row of curves, each with its attacker's names."""
     return [
-        {"attacker": words.both_names(a), **e}
-        for a in results["attackers"]
-        for e in a["population"]
-        if e["metric"] == metric
+        (words.both_names(a), e) for a in results.attacks for e in a.crowd if e.name == metric
     ]
 
 
@@ -102,11 +129,8 @@ def _panel(results: Results, metric: str, title: str, length: int, axis: Axis) -
     plot = Plot(axis, percent_axis(""), f"{title} against the number of people N, L = {length}. "
                 "The numbers are in the table below the figure.")  # fmt: skip
     curves = []
-    for i, attacker in enumerate(results["attackers"]):
-        points = sorted(
-            (e for e in attacker["population"] if (e["metric"], e["L"]) == (metric, length)),
-            key=lambda e: int(e["N"]),
-        )
+    for i, attacker in enumerate(results.attacks):
+        points = attacker.curve(metric, length)
         if points:
             curves.append((i, attacker, points))
     if not curves:
@@ -119,8 +143,8 @@ def _panel(results: Results, metric: str, title: str, length: int, axis: Axis) -
     return plot.svg()
 
 
-def _chance(plot: Plot, metric: str, points: Sequence[Mapping[str, Any]]) -> None:
-    known = [(float(e["N"]), _risk(metric, e["chance"])) for e in points]
+def _chance(plot: Plot, metric: str, points: Sequence[Estimate]) -> None:
+    known = [(float(e.size), _risk(metric, e.chance)) for e in points]
     if metric == "linkability" and len(known) > 1:  # it is 1/N, so draw it smoothly
         first, last = known[0][0], known[-1][0]
         steps = [first * (last / first) ** (k / 30) for k in range(31)]
@@ -129,7 +153,7 @@ def _chance(plot: Plot, metric: str, points: Sequence[Mapping[str, Any]]) -> Non
         known = [(plot.x.low, known[0][1]), (plot.x.high, known[0][1])]
     plot.band([(n, 0.0) for n, _ in known], known, style.NONTARGET, opacity=0.1)
     plot.line(known, style.NONTARGET, width=1.4, dash=CHANCE_DASH)
-    published = points[0].get("chance_published")
+    published = points[0].parameters.get("chance_paper")
     if metric == "singling_out" and published is not None:
         level = [(known[0][0], published), (known[-1][0], published)]
         plot.line(level, style.NONTARGET, width=0.8)
@@ -138,35 +162,37 @@ def _chance(plot: Plot, metric: str, points: Sequence[Mapping[str, Any]]) -> Non
 def _curve(
     plot: Plot,
     metric: str,
-    attacker: Mapping[str, Any],
+    attacker: AttackResult,
     index: int,
-    points: Sequence[Mapping[str, Any]],
+    points: Sequence[Estimate],
 ) -> None:
-    colour, shape = words.look(attacker["name"], index)
-    plot.series(attacker["name"])
+    colour, shape = words.look(attacker, index)
+    plot.series(attacker.name)
     spans = [
-        (float(e["N"]), *sorted((_risk(metric, e["low"]), _risk(metric, e["high"]))))
+        (float(e.size), *sorted((_risk(metric, e.interval.low), _risk(metric, e.interval.high))))
         for e in points
-        if e["low"] is not None and e["high"] is not None
+        if e.interval
     ]
     if len(spans) > 1:
         plot.band([(n, low) for n, low, _ in spans], [(n, high) for n, _, high in spans], colour)
     for n, low, high in spans if len(spans) == 1 else ():
         plot.whisker((n, low), (n, high), colour)
-    plot.line([(e["N"], _risk(metric, e["value"])) for e in points], colour)
-    marked = _spread([plot.x.share(e["N"]) for e in points])
+    plot.line([(e.size, _risk(metric, e.value)) for e in points], colour)
+    marked = _spread([plot.x.share(e.size) for e in points])
     for k, e in enumerate(points):
-        value = _risk(metric, e["value"])
-        tip = f"{words.both_names(attacker)}\nL = {e['L']}, N = {e['N']:,}: {words.percent(value)}"
+        value = _risk(metric, e.value)
+        tip = f"{words.both_names(attacker)}\nL = {e.length}, N = {e.size:,}: {words.percent(value)}"
         if metric == "rocch_eer":
-            tip += f" (EER {words.percent(e['value'])})"
-        if e["low"] is not None and e["high"] is not None:
-            ends = sorted((_risk(metric, e["low"]), _risk(metric, e["high"])))
+            tip += f" (EER {words.percent(e.value)})"
+        low = high = None
+        if e.interval:
+            low, high = e.interval.low, e.interval.high
+            ends = sorted((_risk(metric, low), _risk(metric, high)))
             tip += f"\ninterval {words.bounds(metric, *ends)}"
-        tip += f"\nguessing {words.percent(_risk(metric, e['chance']))}"
+        tip += f"\nguessing {words.percent(_risk(metric, e.chance))}"
         plot.point(
-            e["N"], value, colour, shape, tip, size=3.0 if k in marked else 0,
-            metric=metric, l=e["L"], n=e["N"], value=e["value"], low=e["low"], high=e["high"],
+            e.size, value, colour, shape, tip, size=3.0 if k in marked else 0,
+            metric=metric, l=e.length, n=e.size, value=e.value, low=low, high=high,
         )  # fmt: skip
     plot.end()
 
@@ -187,10 +213,8 @@ def _risk(metric: str, value: float) -> float:
     return 1.0 - value if metric == "rocch_eer" else value
 
 
-def ece(
-    curves: Sequence[tuple[str, str, Mapping[str, Any], str, str]], zero: Mapping[str, Any]
-) -> Markup:
-    """ECE profiles of (id, name, profile, colour, mark) under the profile of zero evidence."""
+def ece(curves: Sequence[tuple[Series, Profile]], zero: Profile) -> Markup:
+    """ECE profiles under the profile of zero evidence."""
     ticks = [(float(v), str(v).replace("-", "−")) for v in (-10, -5, 0, 5, 10)]
     axis = Axis(-10.0, 10.0, ticks, "belief before hearing the voice, log-odds of “same speaker”")
     up = Axis(0.0, 1.05, [(v, f"{v:g}") for v in (0, 0.25, 0.5, 0.75, 1)], "uncertainty left, bit")
@@ -198,8 +222,9 @@ def ece(
                 "the less the attacker learns. The figures are in the table of attackers.",
                 width=400, height=300, left=48)  # fmt: skip
     plot.line(_pairs(zero), style.INK, width=1.4, dash=CHANCE_DASH)
-    for ident, name, profile, colour, shape in reversed(curves):
-        plot.series(ident)
+    for series, profile in reversed(curves):
+        name, colour, shape = series.name, series.colour, series.mark
+        plot.series(series.id)
         points = _pairs(profile)
         plot.line(points, colour)
         for k, (x, y) in enumerate(points[:: max(len(points) // 40, 1)]):
@@ -209,8 +234,8 @@ def ece(
     return plot.svg()
 
 
-def _pairs(profile: Mapping[str, Any]) -> list[tuple[float, float]]:
-    return list(zip(profile["log_odds"], profile["bits"], strict=True))
+def _pairs(profile: Profile) -> list[tuple[float, float]]:
+    return list(zip(profile.log_odds, profile.bits, strict=True))
 
 
 def det(results: Results) -> Markup:
@@ -225,28 +250,30 @@ def det(results: Results) -> Markup:
     plot = Plot(axis, up, said, width=400, height=380, left=54)
     steps = [k / 50 for k in range(1, 50)]
     plot.line([(p, 1 - p) for p in (0.02, *steps)], style.NONTARGET, width=1.4, dash=CHANCE_DASH)
-    for i, attacker in reversed(list(enumerate(results["attackers"]))):
-        colour, shape = words.look(attacker["name"], i)
-        curve = list(zip(attacker["det"]["false_alarm"], attacker["det"]["miss"], strict=True))
+    for i, attacker in reversed(list(enumerate(results.attacks))):
+        if attacker.det is None:
+            continue
+        colour, shape = words.look(attacker, i)
+        curve = list(zip(attacker.det.false_alarm, attacker.det.miss, strict=True))
         inside = [p for p in curve if min(p) >= axis.low and max(p) <= axis.high]
         curve = inside if len(inside) > 1 else curve
-        plot.series(attacker["name"])
+        plot.series(attacker.name)
         plot.line(curve, colour)
         name = words.both_names(attacker)
         for a, b in curve[:: max(len(curve) // 24, 1)]:
             tip = f"{name}\nfalse alarms {words.percent(a)}, misses {words.percent(b)}"
             plot.point(a, b, colour, shape, tip, size=0, across=a, value=b)
-        eer = attacker["figures"].get("rocch_eer")
+        eer = attacker.figures.get("rocch_eer")
         if eer:
             tip = f"{name}\nEER {words.estimate(eer)}\ninterval {words.interval(eer)}"
-            at = min(max(eer["value"], 0.0005), 0.98)
-            plot.point(at, at, colour, shape, tip, size=4.5, eer=eer["value"])
+            at = min(max(eer.value, 0.0005), 0.98)
+            plot.point(at, at, colour, shape, tip, size=4.5, eer=eer.value)
         plot.end()
     return plot.svg()
 
 
 def plane(
-    points: Sequence[Mapping[str, Any]],
+    points: Sequence[PlanePoint],
     x_name: str,
     y_name: str,
     *,
@@ -255,49 +282,46 @@ def plane(
 ) -> Markup:
     """Two figures against each other, with both intervals.
 
-    Each point is ``{"id", "name", "x": Estimate, "y": Estimate, "colour", "mark"}``; ``front`` are
-    the indices of points that no other one beats in both, to be joined by a line; ``better`` is
-    ``"up"`` or ``"down"`` where the left and that direction are the good ones.
+    ``front`` are the indices of points that no other one beats in both, to be joined by a line;
+    ``better`` is ``"up"`` or ``"down"`` where the left and that direction are the good ones.
     """
-    x_axis, y_axis = (
-        _span_axis(name, [p[k] for p in points]) for k, name in (("x", x_name), ("y", y_name))
-    )
+    x_axis = _span_axis(x_name, [p.x for p in points])
+    y_axis = _span_axis(y_name, [p.y for p in points])
     label = f"{y_axis.title} against {x_axis.title}: " + "; ".join(
-        f"{p['name']} {words.estimate(p['x'])} and {words.estimate(p['y'])}" for p in points
+        f"{p.series.name} {words.estimate(p.x)} and {words.estimate(p.y)}" for p in points
     )
     plot = Plot(x_axis, y_axis, label, width=400, height=290, left=54, top=20)
     if front:
-        steps = sorted((points[i] for i in front), key=lambda p: float(p["x"]["value"]))
-        plot.line(
-            [(p["x"]["value"], p["y"]["value"]) for p in steps], style.MUTED, width=1.4, dash="5 3"
-        )
+        steps = sorted((points[i] for i in front), key=lambda p: p.x.value)
+        plot.line([(p.x.value, p.y.value) for p in steps], style.MUTED, width=1.4, dash="5 3")
     if better:
         place = (x_axis.low, y_axis.high) if better == "up" else (x_axis.low, y_axis.low)
         plot.text(*place, "↖ better" if better == "up" else "↙ better", dx=6,
                   dy=12 if better == "up" else -7, css="tick")  # fmt: skip
     for p in points:
-        plot.series(p["id"])
-        x, y = p["x"]["value"], p["y"]["value"]
-        tip = f"{p['name']}"
-        for k, name in (("x", x_name), ("y", y_name)):
-            tip += f"\n{words.LABELS[name]} {words.estimate(p[k])}, interval {words.interval(p[k])}"
-        if span := p["x"]["interval"]:
-            plot.whisker((span["low"], y), (span["high"], y), p["colour"])
-        if span := p["y"]["interval"]:
-            plot.whisker((x, span["low"]), (x, span["high"]), p["colour"])
-        plot.point(x, y, p["colour"], p["mark"], tip, size=5, across=x, value=y)
+        plot.series(p.series.id)
+        x, y, colour = p.x.value, p.y.value, p.series.colour
+        tip = p.series.name
+        for name, e in ((x_name, p.x), (y_name, p.y)):
+            tip += f"\n{words.LABELS[name]} {words.estimate(e)}, interval {words.interval(e)}"
+        if span := p.x.interval:
+            plot.whisker((span.low, y), (span.high, y), colour)
+        if span := p.y.interval:
+            plot.whisker((x, span.low), (x, span.high), colour)
+        plot.point(x, y, colour, p.series.mark, tip, size=5, across=x, value=y)
         plot.end()
     return plot.svg()
 
 
-def _span_axis(name: str, figures: Sequence[Mapping[str, Any]]) -> Axis:
+def _span_axis(name: str, figures: Sequence[Estimate]) -> Axis:
     """An axis that holds every value and interval; rates always start at 0."""
-    ends = [e["value"] for e in figures]
-    ends += [e["interval"][k] for e in figures if e["interval"] for k in ("low", "high")]
+    ends = [e.value for e in figures]
+    ends += [end for e in figures if e.interval for end in (e.interval.low, e.interval.high)]
     title = words.LABELS[name]
     if words.UNITS.get(name) == "rate":
         high = max(*ends, 0.05)
-        high = 0.55 if name == "rocch_eer" and high < 0.55 else min(1.0, high * 1.1)
+        high = 0.55 if name == "rocch_eer" and high < 0.55 else high * 1.1
+        high = high if name == "wer" else min(1.0, high)  # words put in make it more than all
         return percent_axis(title, low=min(0.0, *ends), high=high)
     low, high = min(*ends, 0.0), max(*ends, 0.0)
     pad = 0.08 * (high - low) or 1.0

@@ -1,26 +1,75 @@
 """``compare.html``: several anonymizers side by side, on the same attackers and the same crowd.
 
 What is not alike is not compared: only attackers that every run has, at an L and N that every run
-has; and speakers are paired only where the runs start from the same original speech.
+has; and speakers are paired only where the runs start from the same original speech. Every figure
+stands with the attacker it belongs to.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from voxrisk.measure.paired import holm, paired_difference
+from markupsafe import Markup
+
+from voxrisk.measure.paired import Paired, holm, paired_difference
 from voxrisk.report import charts, style, words
-from voxrisk.report.html import at
-from voxrisk.report.page import check_schema, lacking, write_page
-from voxrisk.types import InputError
+from voxrisk.report.charts import PlanePoint, Series
+from voxrisk.report.page import write_page
+from voxrisk.results import AttackResult, Profile, Results
+from voxrisk.types import Estimate, InputError
 
-Results = Mapping[str, Any]
 _MARKS = ("square", "triangle", "diamond", "circle", "down", "cross")
-_BEST: dict[str, Callable[..., Any]] = {"rocch_eer": min, "d_ece": max, "log10_l": max}
+CROWD = ("linkability", "singling_out")
+# Which attacker is the strongest by a score figure: the one with the lowest or the highest.
+STRONGEST: dict[str, Callable[..., AttackResult]] = {
+    "rocch_eer": min,
+    "d_ece": max,
+    "log10_l": max,
+}
+Settings = dict[str, tuple[int, int] | None]
 
 
-_ADVERSARIAL = "informed + adversarial"
+class Cell(NamedTuple):
+    """A figure and the attacker who reached it."""
+
+    value: Estimate
+    attacker: str
+    tag: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """One anonymizer in the comparison: its strongest common attacker, figure by figure."""
+
+    series: Series
+    run: Results
+    cells: dict[str, Cell]
+    profile: Profile | None
+    deid: Estimate | None
+    g_vd: Estimate | None
+    wer: Estimate | None
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.series.name
+
+    def value(self, metric: str) -> Estimate | None:
+        """A figure of the strongest attacker."""
+        return self.cells[metric].value if metric in self.cells else None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two systems on the same speakers; ``paired`` is None where ``why`` says so."""
+
+    first: str
+    second: str
+    paired: Paired | None = None
+    p: float = 1.0
+    why: str = ""
 
 
 def write_compare(
@@ -29,7 +78,7 @@ def write_compare(
     """Write the comparison of several evaluations.
 
     Args:
-        runs: What the results.json of each run holds, schema 1.
+        runs: The results of each.
         path: The HTML file.
         names: What to call the systems; by default their anonymizers.
 
@@ -39,45 +88,49 @@ def write_compare(
     if len(runs) < 2:
         raise InputError(f"there is {len(runs)} run; a comparison needs at least two")
     for run in runs:
-        check_schema(run)
-    try:
-        context = _context(runs, list(names) if names else system_names(runs))
-    except KeyError as error:
-        raise lacking(error) from error
+        if run.kind != "evaluate":
+            raise InputError(
+                f"these are results of 'voxrisk {run.kind}'; a comparison needs those of "
+                "'voxrisk evaluate'"
+            )
+    context = _context(runs, list(names) if names else system_names(runs))
     write_page(path, "compare.html.j2", {}, context)
 
 
 def system_names(runs: Sequence[Results]) -> list[str]:
     """The anonymizers' names if they differ, else the titles, else with a number."""
-    for found in (
-        [str(r["anonymizer"]["name"]) for r in runs],
-        [str(r["title"]) for r in runs],
-    ):
-        if len(set(found)) == len(found):
+    for found in ([r.anonymizer.name if r.anonymizer else "" for r in runs],
+                  [r.title for r in runs]):  # fmt: skip
+        if len(set(found)) == len(found) and all(found):
             return found
     return [f"{name} ({i})" for i, name in enumerate(found, start=1)]
 
 
 def common_attackers(runs: Sequence[Results]) -> list[str]:
-    """Attackers on anonymized speech that every run has, in the order of the runs.
+    """Attackers on anonymized speech that every run has and can trust, in the order of the runs.
 
     An anonymizer without target voices has no target to unlearn: there the informed attacker stands
-    for the adversarial one too, which is then not left out of the other runs.
+    for those who unlearn targets, which are then not left out of the other runs.
     """
-    have = [{a["name"] for a in r["attackers"] if not a["reference"]} for r in runs]
-    shared = set.intersection(*have)
-    if any(_ADVERSARIAL in names for names in have) and all(
-        _ADVERSARIAL in names or ("informed" in names and not r["anonymizer"]["target_selection"])
-        for names, r in zip(have, runs, strict=True)
-    ):
-        shared.add(_ADVERSARIAL)
+    have = [{a.name for a in r.attacks if not a.reference and a.ranked} for r in runs]
+    every = dict.fromkeys(a.name for r in runs for a in r.attacks if not a.reference)
+    shared = [
+        name
+        for name in every
+        if all(name in names or _stands_for(name, r, names)
+               for names, r in zip(have, runs, strict=True))
+    ]  # fmt: skip
     if not shared:
         lists = "; ".join(", ".join(sorted(h)) or "none" for h in have)
         raise InputError(
             f"the runs have no attacker in common ({lists}); evaluate them with the same attackers"
         )
-    every = dict.fromkeys(a["name"] for r in runs for a in r["attackers"])
-    return [name for name in every if name in shared]
+    return shared
+
+
+def _stands_for(name: str, run: Results, names: set[str]) -> bool:
+    targets = run.anonymizer.target_selection if run.anonymizer else None
+    return name.startswith("informed + ") and "informed" in names and targets is None
 
 
 def common_setting(
@@ -85,10 +138,10 @@ def common_setting(
 ) -> tuple[int, int] | None:
     """The longest L, and for it the largest N, at which every run has this figure."""
     have = [
-        {(e["L"], e["N"]) for e in a["population"] if e["metric"] == metric}
+        {(e.length, e.size) for e in a.crowd if e.name == metric}
         for r in runs
-        for a in r["attackers"]
-        if a["name"] in attackers
+        for a in r.attacks
+        if a.name in attackers
     ]
     return max(set.intersection(*have), default=None)
 
@@ -106,85 +159,102 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
     ]
 
 
-def _context(runs: Sequence[Results], names: list[str]) -> dict[str, Any]:
+def _context(runs: Sequence[Results], names: list[str]) -> dict[str, object]:
     shared = common_attackers(runs)
+    settings: Settings = {metric: common_setting(runs, shared, metric) for metric in CROWD}
     systems = []
-    settings = {
-        metric: common_setting(runs, shared, metric) for metric in ("linkability", "singling_out")
-    }
     for i, (name, run) in enumerate(zip(names, runs, strict=True)):
-        look = {"colour": style.colour(i), "mark": _MARKS[i % len(_MARKS)]}
-        mine = [a for a in run["attackers"] if a["name"] in shared]
-        systems.append({"id": f"{i} {name}", "name": name, **look, **_figures(run, mine, settings)})
-    known = {a["name"]: a for run in reversed(runs) for a in run["attackers"]}
+        series = Series(f"{i} {name}", name, style.colour(i), _MARKS[i % len(_MARKS)])
+        mine = [a for a in run.attacks if a.name in shared and a.ranked]
+        systems.append(_system(series, run, mine, settings, "anonymized"))
+    known = {a.name: a for run in reversed(runs) for a in run.attacks}
     ranked = sorted(systems, key=_place)
-    differences = _differences(ranked, shared)
+    differences = _differences(ranked, settings["linkability"])
     return {
         "lead": _lead(ranked, settings["linkability"], differences),
         "systems": ranked,
-        "reference": _reference(runs[0], settings),
+        "references": _references(runs, names, settings),
         "attackers": [words.both_names(known[name]) for name in shared],
         "settings": settings,
         "warnings": _warnings(runs, names, shared),
-        "confidence": runs[0]["methods"]["confidence"],
+        "confidence": runs[0].methods.confidence,
         "differences": differences,
         "zebra": _zebra(runs[0], ranked),
         "scatter": _scatter(ranked),
         "plane": _plane(ranked),
-    }  # fmt: skip
+    }
 
 
-def _figures(
-    run: Results, attackers: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The strongest common attacker's figure, metric by metric, with the attacker's name."""
-    found: dict[str, Any] = {"run": run, "who": {}}
+def _system(
+    series: Series,
+    run: Results,
+    attacks: Sequence[AttackResult],
+    settings: Settings,
+    side: str,
+) -> System:
+    """The strongest attacker's figure, metric by metric, with the attacker's name."""
+    cells: dict[str, Cell] = {}
+    profile = None
     for metric, setting in settings.items():
-        points = [(a, at(a, metric, *setting)) for a in attackers] if setting else []
-        who, found[metric] = max(
-            ((a, p) for a, p in points if p),
-            key=lambda item: item[1]["value"],
-            default=(None, None),
-        )
-        found["who"][metric] = words.both_names(who) if who else ""
-    for metric, worst in _BEST.items():
-        having = [a for a in attackers if metric in a["figures"]]
-        who = worst(having, key=lambda a: a["figures"][metric]["value"]) if having else None
-        found[metric] = who["figures"][metric] if who else None
-        found["who"][metric] = words.both_names(who) if who else ""
-        if metric == "d_ece" and who:
-            found["profile"] = who
-        if metric == "log10_l" and who:
-            found["tag"] = who["zebra_tag"]
-    similarity = run["similarity"] or {}
-    found["deid"], found["g_vd"] = similarity.get("deid"), similarity.get("g_vd")
-    found["wer"] = (run["utility"].get("wer") or {}).get("anonymized")
-    return found
+        points = [(a, e) for a in attacks if setting and (e := a.at(metric, *setting))]
+        if points:
+            who, value = max(points, key=lambda item: item[1].value)
+            cells[metric] = Cell(value, words.both_names(who))
+    for metric, strongest in STRONGEST.items():
+        having = [a for a in attacks if metric in a.figures]
+        if not having:
+            continue
+        who = strongest(having, key=lambda a, m=metric: a.figures[m].value)
+        cells[metric] = Cell(who.figures[metric], words.both_names(who), who.tag)
+        if metric == "d_ece":
+            profile = who.ece
+    alike = run.similarity.figures if run.similarity and side == "anonymized" else {}
+    heard = run.utility
+    believed = heard is not None and "wer" not in heard.untrusted
+    return System(
+        series,
+        run,
+        cells,
+        profile,
+        alike.get("deid"),
+        alike.get("g_vd"),
+        heard.get("wer", side) if heard is not None and believed else None,
+    )
 
 
-def _place(system: Mapping[str, Any]) -> tuple[float, float]:
+def _place(system: System) -> tuple[float, float]:
     """Ranked by linkability, then by expected disclosure: the lower, the better protected."""
-    return tuple(
-        system[m]["value"] if system[m] else float("inf") for m in ("linkability", "d_ece")
-    )  # type: ignore[return-value]
+    linked, learned = system.value("linkability"), system.value("d_ece")
+    unknown = float("inf")
+    return linked.value if linked else unknown, learned.value if learned else unknown
 
 
-def _reference(run: Results, settings: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the first run gives for speech as it was."""
-    original = [a for a in run["attackers"] if a["reference"]]
-    if not original:
-        return None
-    wer = (run["utility"].get("wer") or {}).get("original")
-    return _figures(run, original, settings) | {"wer": wer, "deid": None, "g_vd": None}
+def _references(
+    runs: Sequence[Results], names: Sequence[str], settings: Settings
+) -> list[System]:
+    """Speech as it was, once for each corpus."""
+    found: dict[str, System] = {}
+    for name, run in zip(names, runs, strict=True):
+        original = [a for a in run.attacks if a.reference]
+        if original and _speech(run) not in found:
+            series = Series("original", f"original speech of {name}", style.INK, "circle")
+            found[_speech(run)] = _system(series, run, original, settings, "original")
+    if len(found) == 1:
+        (only,) = found.values()
+        series = Series("original", "original speech", style.INK, "circle")
+        return [
+            System(series, only.run, only.cells, only.profile, None, None, only.wer)
+        ]
+    return list(found.values())
 
 
 def _warnings(runs: Sequence[Results], names: Sequence[str], shared: Sequence[str]) -> list[str]:
     found = []
     for what, key in (
         ("original speech", _speech),
-        ("speaker recogniser", lambda r: (r["encoder"]["name"], r["encoder"]["sha256"])),
-        ("effort", lambda r: r["methods"]["effort"]),
-        ("version of voxrisk", lambda r: r["voxrisk"]),
+        ("speaker recogniser", lambda r: str(r.encoder)),
+        ("effort", lambda r: r.methods.effort),
+        ("version of voxrisk", lambda r: r.voxrisk),
     ):
         if len({key(r) for r in runs}) > 1:
             found.append(
@@ -192,15 +262,23 @@ def _warnings(runs: Sequence[Results], names: Sequence[str], shared: Sequence[st
                 "the anonymizers."
             )
     for name, run in zip(names, runs, strict=True):
+        if any(c.passed is False and not c.attacker for c in run.controls) and run.verdict:
+            found.append(f"{name}: {run.verdict.headline}")
+        unsound = [a.name for a in run.attacks if not a.ranked]
+        if unsound:
+            found.append(
+                f"{name}: the {' and '.join(unsound)} attacker failed its control and is not "
+                "counted here."
+            )
         alone = [
-            a["name"] for a in run["attackers"] if not a["reference"] and a["name"] not in shared
+            a.name for a in run.attacks if not a.reference and a.ranked and a.name not in shared
         ]
         if alone:
             found.append(
                 f"{name} was also attacked by: {', '.join(alone)}. Not every run has these "
                 "attackers, so they are left out here; they may be the strongest."
             )
-    if any(r["corpus"]["synthetic"] for r in runs):
+    if any(r.corpus and r.corpus.synthetic for r in runs):
         found.append(
             "Voices are synthetic: the figures do not say how well real people are protected."
         )
@@ -209,91 +287,89 @@ def _warnings(runs: Sequence[Results], names: Sequence[str], shared: Sequence[st
 
 def _speech(run: Results) -> str:
     """What the original speech is known by: two runs with the same have the same speakers."""
-    hashes = run["methods"]["hashes"]
-    known = hashes.get("original") or hashes.get("original manifest")
-    return str(known or (run["corpus"]["name"], run["corpus"]["speakers"]))
+    return run.methods.hashes.get("original") or str(run.corpus)
 
 
 def _lead(
-    ranked: Sequence[Mapping[str, Any]],
+    ranked: Sequence[System],
     setting: tuple[int, int] | None,
-    differences: Sequence[Mapping[str, Any]],
+    differences: Sequence[Difference],
 ) -> str:
-    """What can be said about the first in the ranking, and no more."""
+    """What can be said about the first in the ranking, and at what price."""
     best = ranked[0]
-    if not setting or not best["linkability"]:
+    linked = best.cells.get("linkability")
+    if not setting or linked is None:
         return ""
     beaten = [
-        d["second"]
+        d.second
         for d in differences
-        if d["first"] == best["name"] and d["paired"] and d["p"] < 0.05
-        and d["paired"].difference.value < 0
-    ]  # fmt: skip
+        if d.first == best.name and d.paired and d.p < 0.05 and d.paired.difference.value < 0
+    ]
     said = (
-        f"Lowest linkability: {best['name']}, {words.estimate(best['linkability'])} among "
+        f"Lowest linkability: {best.name}, {words.estimate(linked.value)} among "
         f"{setting[1]:,} people. "
     )
-    if not beaten:
-        return said + "It is not shown to be lower than that of any other system."
-    return said + f"It is shown to be lower than that of {', '.join(beaten)}."
+    if beaten:
+        said += f"It is shown to be lower than that of {', '.join(beaten)}."
+    else:
+        said += "It is not shown to be lower than that of any other system."
+    if best.wer:
+        said += f" The price: {words.estimate(best.wer)} of the words are recognised wrongly."
+    return said
 
 
 def _differences(
-    ranked: Sequence[Mapping[str, Any]], shared: Sequence[str]
-) -> list[dict[str, Any]]:
+    ranked: Sequence[System], setting: tuple[int, int] | None
+) -> list[Difference]:
     """Linkability of the same speakers under each pair of systems, strongest attacker each."""
     found = []
     for first, second in combinations(ranked, 2):
-        pair = {"first": first["name"], "second": second["name"], "why": "", "paired": None}
-        if _speech(first["run"]) != _speech(second["run"]):
-            pair["why"] = "not the same original speech, so speakers cannot be paired"
-        else:
-            a, b = (_by_speaker(s["run"], shared) for s in (first, second))
-            both = sorted(a.keys() & b.keys())
-            try:
-                pair["paired"] = paired_difference([a[s] for s in both], [b[s] for s in both])
-            except InputError as error:
-                pair["why"] = str(error)
-        found.append(pair)
-    tested = [p for p in found if p["paired"]]
-    for pair, p in zip(tested, holm([p["paired"].p_value for p in tested]), strict=True):
-        pair["p"] = float(p)
+        a, b = _by_speaker(first), _by_speaker(second)
+        both = sorted(a.keys() & b.keys())
+        if _speech(first.run) != _speech(second.run):
+            why = "not the same original speech, so speakers cannot be paired"
+            found.append(Difference(first.name, second.name, why=why))
+            continue
+        try:
+            paired = paired_difference([a[s] for s in both], [b[s] for s in both])
+            found.append(Difference(first.name, second.name, paired, paired.p_value))
+        except InputError as error:
+            found.append(Difference(first.name, second.name, why=str(error)))
+    tested = [i for i, d in enumerate(found) if d.paired]
+    for i, p in zip(tested, holm([found[i].p for i in tested]), strict=True):
+        d = found[i]
+        found[i] = Difference(d.first, d.second, d.paired, float(p))
     return found
 
 
-def _by_speaker(run: Results, shared: Sequence[str]) -> dict[str, float]:
-    """Linkability by speaker under the attacker who links most."""
-
-    def mean(attacker: Mapping[str, Any]) -> float:
-        values = [s["linkability"] for s in attacker["speakers"]]
-        return sum(values) / len(values) if values else -1.0
-
-    strongest = max((a for a in run["attackers"] if a["name"] in shared), key=mean)
-    return {s["speaker"]: s["linkability"] for s in strongest["speakers"]}
+def _by_speaker(system: System) -> dict[str, float]:
+    """Linkability by speaker under the attacker of the ranking."""
+    cell = system.cells.get("linkability")
+    for attack in system.run.attacks:
+        if cell is not None and words.both_names(attack) == cell.attacker:
+            return {p.speaker: p.linkability for p in attack.speakers if p.linkability is not None}
+    return {}
 
 
-def _zebra(run: Results, ranked: Sequence[Mapping[str, Any]]) -> Any:
-    curves = [
-        (s["id"], s["name"], s["profile"]["ece"], s["colour"], s["mark"])
-        for s in ranked
-        if "profile" in s
-    ]
-    for a in run["attackers"]:
-        if a["reference"]:
-            curves.append(("original", "original speech", a["ece"], style.INK, "circle"))
-    return charts.ece(curves, run["zero_evidence"])
+def _zebra(run: Results, ranked: Sequence[System]) -> Markup:
+    curves = [(s.series, s.profile) for s in ranked if s.profile]
+    reference = run.reference
+    if reference is not None and reference.ece:
+        series = Series("original", "original speech", style.INK, "circle")
+        curves.append((series, reference.ece))
+    return charts.ece(curves, run.zero_evidence) if run.zero_evidence else Markup("")
 
 
-def _scatter(ranked: Sequence[Mapping[str, Any]]) -> Any:
-    points = [{**s, "x": s["deid"], "y": s["g_vd"]} for s in ranked if s["deid"] and s["g_vd"]]
+def _scatter(ranked: Sequence[System]) -> Markup | None:
+    points = [PlanePoint(s.series, s.deid, s.g_vd) for s in ranked if s.deid and s.g_vd]
     return charts.plane(points, "deid", "g_vd") if points else None
 
 
-def _plane(ranked: Sequence[Mapping[str, Any]]) -> Any:
+def _plane(ranked: Sequence[System]) -> Markup | None:
     points = [
-        {**s, "x": s["wer"], "y": s["rocch_eer"]} for s in ranked if s["wer"] and s["rocch_eer"]
+        PlanePoint(s.series, s.wer, eer) for s in ranked if s.wer and (eer := s.value("rocch_eer"))
     ]
     if not points:
         return None
-    front = pareto_front([(p["x"]["value"], p["y"]["value"]) for p in points])
+    front = pareto_front([(p.x.value, p.y.value) for p in points])
     return charts.plane(points, "wer", "rocch_eer", front=front, better="up")

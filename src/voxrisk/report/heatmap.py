@@ -3,14 +3,12 @@
 import base64
 import struct
 import zlib
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
 from voxrisk.report.svg import label, picture
+from voxrisk.results import SimilarityResult
 
 # Nine stops of viridis (van der Walt & Smith, CC0): light means alike, also in grey print.
 _STOPS = np.array(
@@ -21,9 +19,9 @@ _STOPS = np.array(
 SIDE, LEFT, TOP = 400.0, 26.0, 24.0
 
 
-def whole(similarity: Mapping[str, Any]) -> NDArray[np.float64]:
+def whole(similarity: SimilarityResult) -> NDArray[np.float64]:
     """``(2n, 2n)``: original with original, original with anonymized, its mirror, anonymized."""
-    oo, op, pp = (np.asarray(similarity[k], np.float64) for k in ("oo", "op", "pp"))
+    oo, op, pp = (np.asarray(part, np.float64) for part in (similarity.oo, similarity.op, similarity.pp))
     return np.block([[oo, op], [op.T, pp]])
 
 
@@ -59,7 +57,7 @@ def png(pixels: NDArray[np.uint8]) -> str:
     return "data:image/png;base64," + base64.b64encode(data).decode("ascii")
 
 
-def heatmap(similarity: Mapping[str, Any]) -> Markup:
+def heatmap(similarity: SimilarityResult) -> Markup:
     """The four blocks with a colour bar; the page's script reads single cells from its data."""
     matrix = whole(similarity)
     cells = len(matrix)
@@ -97,16 +95,16 @@ def heatmap(similarity: Mapping[str, Any]) -> Markup:
     )  # fmt: skip
 
 
-def blocks(similarity: Mapping[str, Any]) -> list[tuple[str, float, float]]:
+def blocks(similarity: SimilarityResult) -> list[tuple[str, float, float]]:
     """For each block: its name, the mean of own cells, the mean of all others."""
-    names = (
-        ("oo", "original with original"),
-        ("op", "original with anonymized"),
-        ("pp", "anonymized with anonymized"),
+    named = (
+        ("original with original", similarity.oo),
+        ("original with anonymized", similarity.op),
+        ("anonymized with anonymized", similarity.pp),
     )
     found = []
-    for key, name in names:
-        matrix = np.asarray(similarity[key], np.float64)
+    for name, table in named:
+        matrix = np.asarray(table, np.float64)
         own = float(np.diag(matrix).mean())
         others = float(matrix[~np.eye(len(matrix), dtype=bool)].mean())
         found.append((name, own, others))

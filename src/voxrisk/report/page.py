@@ -58,30 +58,10 @@ def write_page(path: Path, template: str, data: Any, context: Mapping[str, Any])
             }
         )
     except UndefinedError as error:
-        raise InputError(_lacking(error)) from error
-    write_text(path, html)
-
-
-def check_schema(results: Mapping[str, Any]) -> None:
-    """Refuse results of another schema.
-
-    Raises:
-        InputError: If they are not of schema 1.
-    """
-    if results.get("schema") != 1:
         raise InputError(
-            f"results.json has schema {results.get('schema')!r}, and this voxrisk reads schema 1; "
-            "evaluate again with this version"
-        )
-
-
-def lacking(error: KeyError) -> InputError:
-    """The error to raise when results.json has no such entry."""
-    return InputError(_lacking(error))
-
-
-def _lacking(error: Exception) -> str:
-    return f"results.json is not complete ({error}); evaluate again with this version of voxrisk"
+            f"results.json is not complete ({error}); evaluate again with this version of voxrisk"
+        ) from error
+    write_text(path, html)
 
 
 def _source(loader: PackageLoader, pages: Environment, name: str) -> str:

@@ -1,11 +1,11 @@
 """How the pages print figures: percent with one decimal, intervals, and chances as "1 in 3"."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 from voxrisk.measure import DEFINITIONS
 from voxrisk.report import style
+from voxrisk.results import AttackResult
+from voxrisk.types import Estimate
 
 # What a figure is called on the pages; the score metrics bring their own names.
 LABELS = {name: definition.label for name, definition in DEFINITIONS.items()} | {
@@ -31,15 +31,7 @@ LEVELS = {
     "above chance": "Better than guessing",
     "as original": "No protection shown",
     "not assessed": "Not assessed",
-}
-# One colour and one mark for each attacker, the same in every figure of every report.
-_USUAL = {
-    "original": (style.INK, "circle"),
-    "informed": (style.COLOURS[1], "square"),
-    "semi-informed": (style.COLOURS[0], "triangle"),
-    "ignorant": (style.COLOURS[2], "diamond"),
-    "lazy-informed": (style.COLOURS[3], "cross"),
-    "informed + adversarial": (style.COLOURS[6], "down"),
+    "test failed": "The test failed",
 }
 _MARKS = ("circle", "square", "triangle", "diamond", "cross", "down")
 _FRACTIONS = ((1, 10), (1, 5), (1, 4), (3, 10), (1, 3), (2, 5), (1, 2), (3, 5), (2, 3), (7, 10),
@@ -85,17 +77,16 @@ def figure(name: str, value: float) -> str:
     return _number(value, 2 if name != "d_sys" else 3)
 
 
-def estimate(plain: Mapping[str, Any] | None) -> str:
+def estimate(e: Estimate | None) -> str:
     """The value of an estimate in its unit."""
-    return figure(plain["name"], plain["value"]) if plain else "–"
+    return figure(e.name, e.value) if e else "–"
 
 
-def interval(plain: Mapping[str, Any] | None) -> str:
+def interval(e: Estimate | None) -> str:
     """The interval of an estimate, or that there is none."""
-    if not plain or not plain["interval"]:
+    if e is None or e.interval is None:
         return "no interval"
-    span = plain["interval"]
-    return bounds(plain["name"], span["low"], span["high"])
+    return bounds(e.name, e.interval.low, e.interval.high)
 
 
 def bounds(name: str, low: float, high: float) -> str:
@@ -128,17 +119,16 @@ def one_in(rate: float) -> str:
     return f"about {top} in {bottom}"
 
 
-def both_names(attacker: Mapping[str, Any]) -> str:
+def both_names(attack: AttackResult) -> str:
     """Our name of an attacker beside VoicePrivacy's, because the two clash."""
-    name, other = str(attacker["name"]), attacker["voiceprivacy"]
-    if attacker["reference"]:
-        return f"{name} (speech not anonymized)"
-    return f"{name} (VoicePrivacy: {other or 'no equivalent'})"
+    if attack.reference:
+        return f"{attack.name} (speech not anonymized)"
+    return f"{attack.name} (VoicePrivacy: {attack.voiceprivacy or 'no equivalent'})"
 
 
-def look(name: str, index: int) -> tuple[str, str]:
-    """Colour and mark of an attacker; ``index`` decides for names that have none of their own."""
-    return _USUAL.get(name) or (style.colour(index + 4), _MARKS[index % len(_MARKS)])
+def look(attack: AttackResult, index: int) -> tuple[str, str]:
+    """Colour and mark of an attacker; ``index`` decides for those that have none of their own."""
+    return attack.colour or style.colour(index + 4), attack.mark or _MARKS[index % len(_MARKS)]
 
 
 def count(number: float) -> str:

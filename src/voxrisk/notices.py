@@ -1,0 +1,203 @@
+"""Everything a reader of a report must know: each notice is a code, numbers and ids, worded last.
+
+A notice never holds a sentence, so nothing that names a person can hide in one. Ids stand apart
+from facts: :meth:`Notice.pseudonymous` renames speakers and drops utterances and details. This
+module knows every notice; a new one is a row of ``NOTICES``.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+Fact = str | int | float
+SHOWN = 5
+
+
+class Wording(NamedTuple):
+    """How serious a notice is, and its words; ``{name}`` is a fact, ``{who}`` the ids."""
+
+    severity: str
+    text: str
+
+
+NOTICES: dict[str, Wording] = {
+    "synthetic": Wording(
+        "serious",
+        "These voices are synthetic ({by}): the figures show how voxrisk works, not what real "
+        "speech would give.",
+    ),
+    "few_speakers": Wording(
+        "serious",
+        "Only {speakers} speakers: the risk in a larger crowd, or for other people, is not known "
+        "from these figures.",
+    ),
+    "one_speaker": Wording(
+        "serious",
+        "There is only one speaker, so there is nobody to be confused with: the risk of "
+        "re-identification cannot be measured.",
+    ),
+    "no_sessions": Wording(
+        "serious",
+        "Recording sessions are not known, so enrolled and tried speech may share a room and a "
+        "microphone; this makes speakers look easier to recognise.",
+    ),
+    "targets_apart": Wording(
+        "serious",
+        "All utterances of a speaker have the same target voice, by which everybody who holds two "
+        "of them can link them. The attackers below do not use this: they draw targets of their "
+        "own for the speech they enrol.",
+    ),
+    "targets_alike": Wording(
+        "serious",
+        "All utterances of a speaker have the same target voice, in enrolled and in tried speech "
+        "alike. The attackers who enrol anonymized speech may recognise the target instead of the "
+        "speaker.",
+    ),
+    "untrained": Wording(
+        "serious",
+        "No attacker was trained on anonymized speech. Such attackers are usually the strongest; "
+        "{way_out}.",
+    ),
+    "broken_files": Wording(
+        "serious",
+        "{count} of {total} {kind} files cannot be used ({causes}). They are left out of every "
+        "figure.{who}",
+    ),
+    "doubled_files": Wording(
+        "serious",
+        "{count} {kind} files hold the same sound as another one; copies make speakers look easier "
+        "to recognise.{who}",
+    ),
+    "unpaired": Wording(
+        "serious", "{count} utterances are only in the {kind} corpus and are left out.{who}"
+    ),
+    "left_out": Wording("note", "{count} speakers take no part: {why}.{who}"),
+    "roles_ignored": Wording(
+        "note",
+        "The table says which utterances enrol and which are tried ({count} rows); this run draws "
+        "its own enrolment and trials instead.",
+    ),
+    "identical": Wording(
+        "serious",
+        "{count} of {total} anonymized files hold exactly the sound of their originals: nothing "
+        "was anonymized there.{who}",
+    ),
+    "pairs_unknown": Wording(
+        "note",
+        "Whether each anonymized file belongs to the original of the same name could not be "
+        "confirmed from timing and loudness ({own:.0%} fit their own original best).",
+    ),
+    "words_lost": Wording(
+        "serious",
+        "A speech recogniser gets {after:.0%} of the words wrong after this protection ({before:.0%} "
+        "before). Speakers may be hard to recognise because the speech is damaged, not because it "
+        "is well protected.",
+    ),
+    "words_untrusted": Wording(
+        "serious",
+        "The speech recogniser gets {before:.0%} of the words of the original speech wrong: it does "
+        "not fit this speech, or the transcripts do not. No loss of words can be stated.",
+    ),
+    "no_crowd": Wording(
+        "serious",
+        "Too few utterances of each speaker for Singling Out and Linkability in a crowd.",
+    ),
+    "crowd_failed": Wording(
+        "serious", "No figures for a crowd of speakers under the {attacker} attacker.{detail}"
+    ),
+    "no_similarity": Wording("note", "{figure} cannot be given: {why}.{detail}"),
+    "voice_per_utterance": Wording(
+        "note",
+        "G_VD assumes one pseudo-voice for each speaker; here every utterance has one of its own, "
+        "so a low G_VD says that voices change from utterance to utterance.",
+    ),
+    "attacker_failed": Wording(
+        "serious", "The {attacker} attacker could not run: {why}. The others are reported.{detail}"
+    ),
+    "attacker_impossible": Wording("note", "The {attacker} attacker was not run: {why}."),
+    "control_failed": Wording("serious", "{sentence}"),
+    "scores_reversed": Wording(
+        "serious",
+        "Scores point the wrong way (strangers score higher than the speaker): check that a higher "
+        "score means more similar.",
+    ),
+    "scores_constant": Wording(
+        "serious",
+        "All scores are equal: the attack says nothing at all, which proves no privacy.",
+    ),
+    "weak_on_original": Wording(
+        "serious",
+        "The attack fails on original speech too (EER {eer:.0%}): a weak attack proves no privacy.",
+    ),
+    "no_interval": Wording("serious", "Only {speakers} speakers: no interval can be given."),
+    "scores_note": Wording("note", "{text}"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something a reader must know.
+
+    Attributes:
+        code: A key of ``NOTICES``.
+        severity: ``"serious"`` or ``"note"``.
+        facts: What the words need: numbers, and words that name no person, file or place.
+        speakers: Ids of speakers it is about.
+        utterances: Ids of utterances it is about; never in a shared file unless asked for.
+        detail: What a library or an error said; may hold ids and paths, so kept as utterances are.
+    """
+
+    code: str
+    severity: str
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    speakers: tuple[str, ...] = ()
+    utterances: tuple[str, ...] = ()
+    detail: str = ""
+
+    @property
+    def text(self) -> str:
+        """The notice as a sentence or two.
+
+        >>> notice("few_speakers", speakers=6).text[:16]
+        'Only 6 speakers:'
+        """
+        detail = f" {self.detail}." if self.detail else ""
+        return NOTICES[self.code].text.format(**self.facts, who=self._who(), detail=detail)
+
+    def pseudonymous(self, alias: Mapping[str, str]) -> "Notice":
+        """The same with speakers under other names, and nothing that names a file or a place."""
+        return replace(
+            self, speakers=tuple(alias[s] for s in self.speakers), utterances=(), detail=""
+        )
+
+    def _who(self) -> str:
+        names = self.speakers or self.utterances
+        if not names:
+            return ""
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        return f" These are: {', '.join(names[:SHOWN])}{more}."
+
+
+def notice(
+    code: str,
+    *,
+    speakers: Iterable[str] | int = (),
+    utterances: Iterable[str] = (),
+    detail: str = "",
+    **facts: Fact,
+) -> Notice:
+    """A notice of ``NOTICES``; facts are checked against its words at once.
+
+    ``speakers`` are ids, or their number where the words ask for one.
+
+    >>> notice("left_out", count=1, why="one session only", speakers=["ann"]).text
+    '1 speakers take no part: one session only. These are: ann.'
+    """
+    if isinstance(speakers, int):
+        facts["speakers"] = speakers
+        speakers = ()
+    made = Notice(
+        code, NOTICES[code].severity, facts, tuple(speakers), tuple(utterances), detail.rstrip(".")
+    )
+    made.text  # noqa: B018  a fact that is missing is found where the notice is made
+    return made

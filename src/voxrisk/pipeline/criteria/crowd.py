@@ -1,0 +1,68 @@
+"""Singling out and linkability: what the strongest attacker reaches in the largest crowd."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from voxrisk.results import AttackResult, Criterion
+from voxrisk.types import Estimate
+
+
+def _finding(
+    attacks: Sequence[AttackResult], *, name: str, metric: str, words: str
+) -> Criterion:
+    ranked = [
+        (e, attack)
+        for attack in attacks
+        if not attack.reference and attack.ranked
+        for e in largest(attack, metric)
+    ]
+    if not ranked:
+        return Criterion(
+            name=name, level="not assessed", sentence=f"There is too little speech to assess {name}."
+        )
+    e, worst = max(ranked, key=lambda row: row[0].value - row[0].chance)
+    reference = next((a for a in attacks if a.reference), None)
+    original = reference.at(metric, e.length, e.size) if reference else None
+    spoken = "one utterance" if e.length == 1 else f"{e.length} utterances"
+    said = words.format(N=e.size, value=f"a success of {e.value:.1%}")
+    text = f"From {spoken} of anonymized speech, {said} (chance: {e.chance:.1%}"
+    text += f"; on original speech: {original.value:.1%})." if original else ")."
+    return Criterion(
+        name=name,
+        level=compared(e, original),
+        sentence=text,
+        attacker=worst.name,
+        value=e,
+        original=original,
+    )
+
+
+singling_out = partial(
+    _finding,
+    name="singling out",
+    metric="singling_out",
+    words="an attacker isolates exactly one person among {N} with {value}",
+)
+linkability = partial(
+    _finding,
+    name="linkability",
+    metric="linkability",
+    words="an attacker finds the right person among {N} with {value}",
+)
+
+
+def largest(attack: AttackResult, metric: str) -> list[Estimate]:
+    """For each L, the estimate with the largest crowd."""
+    lengths = sorted({e.length for e in attack.crowd if e.name == metric})
+    return [attack.curve(metric, length)[-1] for length in lengths]
+
+
+def compared(e: Estimate, original: Estimate | None) -> str:
+    """Hold an estimate against chance and against original speech."""
+    low = e.interval.low if e.interval else e.value
+    if low <= e.chance or e.value <= e.chance:
+        return "at chance"
+    high = e.interval.high if e.interval else e.value
+    if original and high >= original.value:
+        return "as original"
+    return "above chance"

@@ -1,0 +1,279 @@
+"""From scores to figures: what is measured about each attack, and about all voices together."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxrisk.measure import (
+    Population,
+    Protocol,
+    Trials,
+    ece_profile,
+    evaluate,
+    evaluate_similarity,
+    population,
+    segment_trials,
+    similarity_matrix,
+    tag,
+    zero_evidence,
+)
+from voxrisk.measure.resampling import MIN_SPEAKERS
+from voxrisk.notices import Notice, notice
+from voxrisk.pipeline.attacks import Attack
+from voxrisk.pipeline.evaluation import Evaluation
+from voxrisk.pipeline.recognisers import embed_stage
+from voxrisk.pipeline.sides import Sides
+from voxrisk.pipeline.speech import Speech
+from voxrisk.pipeline.stages import Stages
+from voxrisk.results import (
+    AttackResult,
+    ErrorCurve,
+    Group,
+    Person,
+    Profile,
+    SimilarityResult,
+)
+from voxrisk.types import Embeddings, Estimate, InputError
+
+LOG_ODDS = np.linspace(-10.0, 10.0, 201)
+POINTS = 400  # of an error curve
+SMALLEST_GROUP = 5
+GROUPS = ("gender", "age", "language")
+MOST_KINDS = 8
+
+
+def zero_profile() -> Profile:
+    """The profile of speech that tells nothing."""
+    return Profile(
+        log_odds=tuple(LOG_ODDS.tolist()), bits=tuple(zero_evidence(LOG_ODDS).tolist())
+    )
+
+
+def figures_of(chosen: Evaluation, scored: Trials) -> Mapping[str, Estimate]:
+    """Every score figure; with intervals where there are enough speakers."""
+    resamples = chosen.limits.resamples if len(scored.speakers) >= MIN_SPEAKERS else 0
+    return dict(
+        evaluate(scored, resamples=resamples, seed=chosen.seed, confidence=chosen.confidence)
+    )
+
+
+def measure_attack(
+    chosen: Evaluation,
+    attack: Attack,
+    sides: Sides,
+    similarity: SimilarityResult | None,
+) -> tuple[AttackResult, list[Notice]]:
+    """Everything that is said about one attack, speakers under their own names."""
+    knowledge, curve = attack.knowledge, attack.trials.roc
+    figures = figures_of(chosen, attack.trials)
+    step = np.unique(np.linspace(0, curve.miss.size - 1, POINTS).astype(int))
+    crowd, notices = measure_crowd(chosen, knowledge.name, attack.enroll, attack.trial)
+    result = AttackResult(
+        name=knowledge.name,
+        voiceprivacy=knowledge.voiceprivacy,
+        paper1=knowledge.paper1,
+        knows=knowledge.knows,
+        enrols=knowledge.enrols,
+        tests=knowledge.tests,
+        extractor=_extractor(attack, chosen),
+        training=attack.recogniser.training,
+        reference=knowledge.reference,
+        figures=figures,
+        tag=tag(figures["log10_l"].value),
+        ece=Profile(
+            log_odds=tuple(LOG_ODDS.tolist()),
+            bits=tuple(ece_profile(curve, log_odds=LOG_ODDS).tolist()),
+        ),
+        det=ErrorCurve(
+            false_alarm=tuple(curve.false_alarm[step].tolist()),
+            miss=tuple(curve.miss[step].tolist()),
+        ),
+        crowd=crowd.estimates if crowd else (),
+        groups=tuple(_groups(attack.trials, chosen, sides)),
+        speakers=tuple(_people(attack, crowd, similarity)) if crowd else (),
+        sizes=attack.trials.sizes,
+        colour=knowledge.colour,
+        mark=knowledge.mark,
+    )
+    return result, notices
+
+
+def measure_crowd(
+    chosen: Evaluation, name: str, enrolled: Embeddings, tested: Embeddings
+) -> tuple[Population | None, list[Notice]]:
+    """Singling Out, Linkability and EER for each L that enough speakers have speech for."""
+    speakers = np.unique(enrolled.speaker).size
+    each = np.unique(tested.speaker, return_counts=True)[1]
+    lengths = [L for L in chosen.limits.lengths if (each >= 2 * L).sum() >= max(2, speakers / 2)]
+    if not lengths:
+        return None, [notice("no_crowd")]
+    sizes = sorted(
+        {n for n in (5, 10, 20, *(100 * 2**k for k in range(20))) if n < speakers} | {speakers}
+    )
+    protocol = Protocol(
+        lengths=tuple(lengths),
+        sizes=tuple(sizes),
+        trials=10,
+        seed=chosen.seed,
+        resamples=chosen.limits.resamples if speakers >= MIN_SPEAKERS else 0,
+        confidence=chosen.confidence,
+    )
+    try:
+        found = population(enrolled=enrolled, tested=tested, attacker=name, protocol=protocol)
+    except InputError as error:
+        return None, [notice("crowd_failed", attacker=name, detail=str(error))]
+    return found, []
+
+
+def _extractor(attack: Attack, chosen: Evaluation) -> str:
+    """What the attacker recognises speakers with, in words."""
+    from voxrisk.pipeline.evaluation import is_ready
+
+    name = chosen.encoder if is_ready(chosen.encoder) else "an encoder of the user"
+    trained = attack.recogniser.training
+    if trained is None:
+        return f"{name}, trained on original speech"
+    unlearns = {
+        "erase": ", after erasing what tells target voices apart",
+        "reverse": ", unlearning target voices by a reversed gradient",
+        None: "",
+    }[attack.knowledge.unlearns]
+    kind = f"{name} with a map behind it" if attack.recogniser.after else "an ECAPA-TDNN"
+    whose = "a similar" if attack.knowledge.trains_on == "similar" else "this"
+    return (
+        f"{kind}, trained on {whose} anonymizer's speech{unlearns}: {trained.utterances} "
+        f"utterances of {trained.speakers} other speakers"
+    )
+
+
+def _groups(scored: Trials, chosen: Evaluation, sides: Sides) -> list[Group]:
+    """Figures within each gender, age and language, where there are several."""
+    found = []
+    for group in GROUPS:
+        value = {row.speaker: getattr(row, group) for row in sides.rows.values()}
+        kinds = sorted({str(v) for v in value.values() if v})
+        if not 1 < len(kinds) <= MOST_KINDS:
+            continue
+        for kind in kinds:
+            member = np.array([str(value.get(s)) == kind for s in scored.speakers])
+            part = _among(scored, member)
+            n = int(member.sum())
+            few = n < SMALLEST_GROUP or not (part.is_target.any() and (~part.is_target).any())
+            figures = {} if few else figures_of(chosen, part)
+            shown = {name: figures[name] for name in ("rocch_eer", "d_ece") if name in figures}
+            found.append(Group(group=group, value=kind, speakers=n, figures=shown))
+    return found
+
+
+def _among(scored: Trials, member: NDArray[np.bool_]) -> Trials:
+    """The trials among some speakers, numbered anew."""
+    keep = member[scored.enroll_speaker] & member[scored.trial_speaker]
+    number = np.cumsum(member, dtype=np.int32) - np.int32(1)
+    return Trials(
+        scored.score[keep],
+        scored.is_target[keep],
+        number[scored.enroll_speaker[keep]],
+        number[scored.trial_speaker[keep]],
+        scored.query[keep],
+        tuple(s for s, here in zip(scored.speakers, member, strict=True) if here),
+    )
+
+
+def _people(
+    attack: Attack, crowd: Population, similarity: SimilarityResult | None
+) -> list[Person]:
+    """Each speaker's own risk at the largest crowd and the longest conversation, worst first."""
+    own: dict[str, dict[str, float]] = {}
+    for metric in ("linkability", "singling_out_self"):
+        mine = [r for r in crowd.speakers if r.metric == metric]
+        if mine:
+            top = max((r.length, r.size) for r in mine)
+            own[metric] = {r.speaker: r.value for r in mine if (r.length, r.size) == top}
+    alike: dict[str, float] = {}
+    if similarity:
+        matrix = getattr(similarity, attack.knowledge.pair.replace("-", "").replace("a", "p"))
+        alike = {s: float(matrix[i][i]) for i, s in enumerate(similarity.speakers)}
+    spoken, counts = np.unique(attack.trial.speaker, return_counts=True)
+    tried = dict(zip(spoken.tolist(), counts.tolist(), strict=True))
+    rows = [
+        Person(
+            speaker=speaker,
+            linkability=value,
+            singling_out=own.get("singling_out_self", {}).get(speaker),
+            similarity=alike.get(speaker),
+            trials=tried.get(speaker),
+        )
+        for speaker, value in own.get("linkability", {}).items()
+    ]
+    return sorted(rows, key=lambda p: (-(p.linkability or 0.0), p.speaker))
+
+
+def measure_similarity(
+    chosen: Evaluation, speech: Speech, stages: Stages
+) -> tuple[SimilarityResult | None, list[Notice]]:
+    """How alike the voices are to the ready encoder, segment by segment (paper 2, Eq. 2)."""
+    o, p = (
+        embed_stage(rows, digest, chosen.encoder, stages, label)
+        for rows, digest, label in (
+            (speech.original, speech.digest, "original speech"),
+            (speech.anonymized, speech.anonymized_digest, "anonymized speech"),
+        )
+    )
+    notices = []
+    try:
+        parts = {
+            "oo": segment_trials(o, seed=chosen.seed),
+            "op": segment_trials(o, p, seed=chosen.seed),
+            "pp": segment_trials(p, seed=chosen.seed),
+        }
+        matrices = {key: similarity_matrix(part) for key, part in parts.items()}
+    except InputError as error:
+        why = "the voices cannot be compared in pairs"
+        return None, [notice("no_similarity", figure="DeID", why=why, detail=str(error))]
+    figures = evaluate_similarity(
+        parts["oo"],
+        crossed=parts["op"],
+        protected=parts["pp"],
+        resamples=chosen.limits.resamples if len(matrices["oo"].speakers) >= MIN_SPEAKERS else 0,
+        seed=chosen.seed,
+        confidence=chosen.confidence,
+    )
+    labels = {"deid": "DeID", "g_vd": "G_VD"}
+    for name, why in figures.undefined.items():
+        notices.append(notice("no_similarity", figure=labels[name], why=why.rstrip(".")))
+    how = speech.anonymizer.target_selection
+    if how is not None and (how.per == "utterance" or several_voices(speech)):
+        notices.append(notice("voice_per_utterance"))
+    tables = {key: tuple(map(tuple, np.round(m.matrix, 5).tolist())) for key, m in matrices.items()}
+    return (
+        SimilarityResult(speakers=matrices["oo"].speakers, **tables, figures=dict(figures)),
+        notices,
+    )
+
+
+def several_voices(speech: Speech) -> bool:
+    """Whether utterances of one speaker have different target voices."""
+    own: dict[str, set[str]] = {}
+    for row in speech.anonymized:
+        if row.extra.get("target"):
+            own.setdefault(row.speaker, set()).add(row.extra["target"])
+    return any(len(targets) > 1 for targets in own.values())
+
+
+def share_targets(speech: Speech) -> bool:
+    """Whether every speaker has one target voice only, and there are several."""
+    targets = {row.extra.get("target") for row in speech.anonymized}
+    return "" not in targets and None not in targets and len(targets) > 1 and not several_voices(speech)
+
+
+def worst_first(attacks: Sequence[AttackResult]) -> list[AttackResult]:
+    """The most successful attack on protected speech first; failed ones behind; reference last."""
+    return sorted(attacks, key=lambda a: (a.reference, not a.ranked, a.eer.value))
+
+
+def renamed(attack: AttackResult, alias: Mapping[str, str]) -> AttackResult:
+    """The same with speakers under other names."""
+    people = tuple(replace(p, speaker=alias[p.speaker]) for p in attack.speakers)
+    return replace(attack, speakers=tuple(sorted(people, key=lambda p: (-(p.linkability or 0), p.speaker))))
