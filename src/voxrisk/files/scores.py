@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.files.numbers import read_number
+from voxrisk.files.numbers import plain_number, read_number
 from voxrisk.files.tables import read_rows
 from voxrisk.types import InputError
 
@@ -120,7 +120,8 @@ def _inside(path: Path, names: Iterable[str]) -> Path:
 
 
 def _number(text: str, path: Path, line: int) -> float:
-    return read_number(text, "score", f"{path} line {line}")
+    value = plain_number(text)
+    return read_number(text, "score", f"{path} line {line}") if value is None else value
 
 
 def _label(text: str, path: Path, line: int) -> float:
