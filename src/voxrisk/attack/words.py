@@ -1,9 +1,9 @@
 """Who speaks, from the words alone: what a transcript gives away whatever the voice sounds like.
 
 Anonymization changes the voice and leaves the words. An attacker who reads transcripts needs no
-recogniser of voices: people have topics, names and turns of phrase of their own. So no anonymizer of
-voices can protect better than this attacker leaves room for, and only what a voice attacker finds
-beyond it comes from the voice.
+recogniser of voices: people have topics, names and turns of phrase of their own. So no anonymizer
+of voices can protect better than this attacker leaves room for, and only what a voice attacker
+finds beyond it comes from the voice.
 
 The weighting is TF-IDF (Spärck Jones 1972; Salton and Buckley 1988, with a smoothed inverse
 document frequency). A document is all that one enrolment says. For a word that occurs ``f`` times
