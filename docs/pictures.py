@@ -179,7 +179,9 @@ def crowd(metric: str, title: str) -> Figure:
                       predicates=200)  # fmt: skip
     names = {"strong attacker": 1.6, "weak attacker": 3.6}
     for i, (name, noise) in enumerate(names.items()):
-        found = measure.population(voices(400, 60, noise, seed=5), attacker=name, protocol=chosen)
+        found = measure.population_of_sets(
+            voices(400, 60, noise, seed=5), attacker=name, protocol=chosen
+        )
         for length, line in ((1, "-"), (3, "--")):
             points = found.curve(metric, length)
             sizes = [p.parameters["N"] for p in points]

@@ -11,7 +11,7 @@ from legal_eval import linkability as oracle
 from legal_eval.io import ScoreMatrix
 
 from voxrisk.measure import expected_disclosure, rocch_eer, worst_case_disclosure
-from voxrisk.measure.conversations import conversations, roles, speaker_means
+from voxrisk.measure.conversations import conversations, halves, speaker_means
 from voxrisk.measure.linking import Ranking, linkage, linkage_by_draws, rank_trials
 from voxrisk.measure.scoring import pairs, ready
 from voxrisk.types import InputError
@@ -82,7 +82,7 @@ def test_identical_embeddings_are_never_linked() -> None:
 def test_linkability_equals_the_authors_package(golden_ecapa) -> None:
     """To 1e-12, for every N', on real embeddings made harder by noise."""
     rng = np.random.default_rng(1)
-    a, b = roles(golden_ecapa)
+    a, b = halves(golden_ecapa)
     names, enroll = speaker_means(a)
     tested = conversations(b, 1, at_most=1)
     trial = tested.vectors + 0.25 * rng.standard_normal(tested.vectors.shape)

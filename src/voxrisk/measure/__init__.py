@@ -16,7 +16,7 @@ from voxrisk.measure.curves import Population, Protocol
 from voxrisk.measure.eer import interpolated_eer, kaldi_eer, min_dcf, rocch_eer, vertex_eer
 from voxrisk.measure.linkability import LocalLinkability, linkability, local_linkability
 from voxrisk.measure.plda import Plda, train_plda
-from voxrisk.measure.population import population, population_of_scores
+from voxrisk.measure.population import population, population_of_scores, population_of_sets
 from voxrisk.measure.ranking import (
     Ranks,
     mean_normalised_rank,
@@ -78,6 +78,7 @@ __all__ = [
     "percentile_interval",
     "population",
     "population_of_scores",
+    "population_of_sets",
     "precision_at_1",
     "precision_at_10_percent",
     "ranks",

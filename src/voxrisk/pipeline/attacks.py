@@ -225,13 +225,9 @@ def count_heads(
 ) -> tuple[Population | None, list[Warned]]:
     """Singling Out, Linkability and EER for each L that enough speakers have speech for."""
     speakers = np.unique(a.speaker).size
-    mine = np.unique(a.speaker, return_counts=True)[1]
-    theirs = np.unique(b.speaker, return_counts=True)[1]
-    lengths = [
-        L
-        for L in chosen.limits.lengths
-        if min((mine >= 2 * L).sum(), (theirs >= L).sum()) >= max(2, speakers / 2)
-    ]
+    spoken = np.unique(b.speaker, return_counts=True)[1]
+    # Singling Out tests one conversation of L utterances and calibrates on another.
+    lengths = [L for L in chosen.limits.lengths if (spoken >= 2 * L).sum() >= max(2, speakers / 2)]
     if not lengths:
         text = "Too few utterances of each speaker for Singling Out and Linkability in a crowd."
         return None, [Warned("serious", text)]
@@ -247,7 +243,7 @@ def count_heads(
         confidence=chosen.confidence,
     )
     try:
-        return population(a, b, attacker=name, protocol=protocol), []
+        return population(enrolled=a, tested=b, attacker=name, protocol=protocol), []
     except InputError as error:
         return None, [Warned("serious", f"No figures for a crowd of speakers: {error}")]
 
