@@ -166,9 +166,9 @@ class Collector:
         sizes = p.sizes_up_to(n)
         ranking = linking.rank_trials(scores, own, seed=p.seed, threads=p.threads)
         if p.estimator == "exact":
-            linked = linking.linkage(ranking.higher, n, sizes.tolist())
+            linked = linking.linkability(ranking.higher, n, sizes.tolist())
         else:
-            linked = linking.linkage_by_draws(
+            linked = linking.linkability_by_draws(
                 ranking.higher, n, sizes.tolist(), draws=p.draws, seed=p.seed
             )
         speaker, of, trials = np.unique(own, return_inverse=True, return_counts=True)
