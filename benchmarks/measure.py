@@ -43,7 +43,7 @@ def figures(target: np.ndarray, nontarget: np.ndarray) -> tuple[float, ...]:
         measure.expected_disclosure(curve),
         measure.worst_case_disclosure(curve),
         measure.cllr(target, nontarget),
-        measure.linkability(target, nontarget),
+        measure.d_sys(target, nontarget),
     )
 
 

@@ -27,8 +27,8 @@ import numpy as np
 from voxrisk.measure.conversations import Conversations
 from voxrisk.measure.curves import Protocol
 from voxrisk.measure.eer import rocch_eer
-from voxrisk.measure.linking import linkage, rank_trials
-from voxrisk.measure.population import population
+from voxrisk.measure.linking import linkability, rank_trials
+from voxrisk.measure.population import population_of_sets
 from voxrisk.measure.scoring import pairs
 from voxrisk.measure.singling_out import singling_out
 from voxrisk.measure.zebra import expected_disclosure
@@ -108,7 +108,7 @@ def linking(strength: float) -> bool:
 
     def ours() -> tuple[float, float, float]:
         ranking = rank_trials(pairs(trial, enroll, enroll_rows=False), own)
-        linked = float(linkage(ranking.higher, A, SIZES).mean())
+        linked = float(linkability(ranking.higher, A, SIZES).mean())
         return linked, rocch_eer(ranking.roc), expected_disclosure(ranking.roc)
 
     # In turn, so that a busy neighbour slows both.
@@ -148,7 +148,7 @@ def whole_call() -> None:
     b = corpus(A, 30, "b", np.arange(0, A, 4)[:B])
     protocol = Protocol(lengths=(1,), sizes=SIZES)
     start = time.perf_counter()
-    population(a, b, protocol=protocol)
+    population_of_sets(a, b, protocol=protocol)
     print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
 
 

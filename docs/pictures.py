@@ -109,18 +109,18 @@ def zebra() -> Figure:
 
 
 def d_sys() -> Figure:
-    """Local linkability over the scores."""
+    """Local D(s) over the scores."""
     target, nontarget = scores(1.6)
     figure = style.new_figure(7.4, 3.6)
     axes = figure.subplots()
     histogram(axes, target, nontarget)
-    local = measure.local_linkability(target, nontarget)
+    local = measure.local_d_sys(target, nontarget)
     other = axes.twinx()
     other.step(local.edges[:-1], local.local, where="post", color=style.COLOURS[0], label="D(s)")
     other.set_ylim(0, 1.05)
     other.set_ylabel("D(s)", color=style.COLOURS[0])
     other.grid(visible=False)
-    value = measure.linkability(target, nontarget)
+    value = measure.d_sys(target, nontarget)
     axes.set_title(f"D(s) at each score; its mean over same-speaker scores is D_sys = {value:.2f}")
     return figure
 
@@ -179,7 +179,9 @@ def crowd(metric: str, title: str) -> Figure:
                       predicates=200)  # fmt: skip
     names = {"strong attacker": 1.6, "weak attacker": 3.6}
     for i, (name, noise) in enumerate(names.items()):
-        found = measure.population(voices(400, 60, noise, seed=5), attacker=name, protocol=chosen)
+        found = measure.population_of_sets(
+            voices(400, 60, noise, seed=5), attacker=name, protocol=chosen
+        )
         for length, line in ((1, "-"), (3, "--")):
             points = found.curve(metric, length)
             sizes = [p.parameters["N"] for p in points]

@@ -21,7 +21,8 @@ from voxrisk.attack.starts import start_checkpoint
 from voxrisk.attack.train import Trained, train_attacker
 from voxrisk.attack.trials import score_trials
 from voxrisk.corpus import Utterance, read_corpus
-from voxrisk.corpus.trials import Trial, make_trials, read_enrolments, read_trials
+from voxrisk.corpus.trials import Trial, make_trials, read_enrolments
+from voxrisk.files.scores import read_trials
 from voxrisk.measure.eer import rocch_eer
 from voxrisk.protect.run import anonymize
 
@@ -99,7 +100,7 @@ def _small(given: argparse.Namespace) -> Setup:
     targets = [n for g in "fm" for n in sorted(_of_gender(speakers, g))[::7][:5]]
     others = [name for name in sorted(speakers) if name not in targets][: given.speakers]
     folder = shared / "librispeech_eval"
-    listed = list(read_trials(folder / "trials.csv"))
+    listed = [Trial(*pair) for pair in read_trials(folder / "trials.csv").pairs()]
     # Every third trial utterance is enough for a look, unless all are anonymized already.
     kept = set(sorted({t.trial for t in listed})[:: 1 if given.ready else 3])
     enrolments = dict(read_enrolments(folder / "enroll.csv"))

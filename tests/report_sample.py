@@ -135,7 +135,7 @@ def _attacker(
     curve = scored.roc
     keep = np.unique(np.linspace(0, curve.miss.size - 1, 200).astype(int))
     protocol = Protocol(lengths=(1, 3), sizes=(5, 10, 20), predicates=20, resamples=200, threads=1)
-    found = population(a, b, attacker=name, protocol=protocol)
+    found = population(enrolled=a, tested=b, attacker=name, protocol=protocol)
     groups = [
         {"group": "gender", "value": value, "speakers": len(who), "too_small": value == "m",
          "figures": _of_group(scored, who)}

@@ -123,6 +123,20 @@ def test_the_forms_of_other_tools(tmp_path: Path, name: str, text: str | None) -
     assert read_alignment(tmp_path / name) == {"u1": expected}
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.ctm", "u1 1 0.5 0.4 HI\n"),
+        ("a.alignment.txt", 'u1 ",HI" "0.5,0.9"\n'),
+        ("u1.json", '{"words": [{"word": "HI", "case": "success", "start": 0.5, "end": 0.9}]}'),
+        ("a.csv", "utterance,word,start,end\nu1,HI,0.5,0.9\n"),
+    ],
+)
+def test_a_byte_order_mark_is_no_part_of_the_id(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8-sig")
+    assert read_alignment(tmp_path / name) == {"u1": [Word("HI", 0.5, 0.9)]}
+
+
 def test_gzipped_lhotse_supervisions(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "s.jsonl.gz", "wt", encoding="utf-8") as stream:
         stream.write(json.dumps(SUPERVISION) + "\n")
@@ -133,7 +147,9 @@ def test_gzipped_lhotse_supervisions(tmp_path: Path) -> None:
     ("name", "text", "message"),
     [
         ("a.ctm", "u1 1 0.5 0.4\n", r"a\.ctm line 1: expected"),
-        ("a.ctm", "u1 1 soon 0.4 HI\n", "line 1: 'soon' is not a time"),
+        ("a.ctm", "u1 1 soon 0.4 HI\n", "line 1: the time is 'soon', not a number"),
+        ("a.ctm", "u1 1 1_0 0.4 HI\n", "line 1: the time is '1_0', not a number"),
+        ("a.ctm", "u1 1 nan 0.4 HI\n", "line 1: the time is nan; it must be finite"),
         ("a.alignment.txt", 'u1 ",HI" "0.5"\n', "line 1: 2 words but 1 times"),
         ("a.alignment.txt", "u1 HI 0.5\n", "line 1: expected"),
         ("u1.json", "[1]", "is not an alignment by Gentle"),

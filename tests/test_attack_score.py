@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from voxrisk.attack.score import cosine, plda, score_pairs, utterances_of
 from voxrisk.attack.trials import (
@@ -15,11 +16,13 @@ from voxrisk.attack.trials import (
     speaker_enrolments,
     write_scores,
 )
-from voxrisk.corpus.trials import Trial, read_enrolments, read_trials
+from voxrisk.cli import app
+from voxrisk.corpus.trials import Trial, read_enrolments
 from voxrisk.files.embeddings import read_embeddings, write_embeddings
+from voxrisk.files.scores import read_trials
 from voxrisk.measure.calibration import cllr, min_cllr
+from voxrisk.measure.d_sys import d_sys
 from voxrisk.measure.eer import rocch_eer
-from voxrisk.measure.linkability import linkability
 from voxrisk.types import Embeddings, InputError
 
 
@@ -50,7 +53,10 @@ def test_cosine_of_published_x_vectors_gives_the_eight_published_rows(golden: Pa
     for row in rows:
         scored = score_trials(
             x_vectors(folder, row["trial_npz"]),
-            list(read_trials(folder / "meta" / f"trials_{row['gender']}.trials")),
+            [
+                Trial(*pair)
+                for pair in read_trials(folder / "meta" / f"trials_{row['gender']}.trials").pairs()
+            ],
             enrolments,
             enroll_embeddings=x_vectors(folder, row["enroll_npz"]),
         )
@@ -58,9 +64,7 @@ def test_cosine_of_published_x_vectors_gives_the_eight_published_rows(golden: Pa
         assert 100 * rocch_eer(*found) == pytest.approx(float(row["ROCCH_EER_pct"]), abs=0.006)
         assert min_cllr(*found) == pytest.approx(float(row["Cllr_min"]), abs=1e-4)
         assert cllr(*found) == pytest.approx(float(row["Cllr_act"]), abs=1e-5)
-        assert linkability(*found, compat="vpc") == pytest.approx(
-            float(row["linkability"]), abs=1e-3
-        )
+        assert d_sys(*found, compat="vpc") == pytest.approx(float(row["linkability"]), abs=1e-3)
 
 
 @given(st.floats(0.01, 100), st.integers(0, 2**32 - 1))
@@ -175,3 +179,16 @@ def test_plda_taught_by_speakers_beats_cosine_where_the_session_is_loud():
     taught = score_trials(found, trials, enrolments, backend=plda(population(200)))
     eer = rocch_eer(taught.target, taught.nontarget)
     assert eer < 0.5 * rocch_eer(plain.target, plain.nontarget)
+
+
+def test_the_command_refuses_a_trial_that_stands_twice(tmp_path):
+    """A doubled line would count as two trials."""
+    vectors_file, trials = tmp_path / "v.npz", tmp_path / "trials"
+    write_embeddings(vectors_file, vectors())
+    trials.write_text("s0-0 s0-1 target\ns1-0 s0-1 nontarget\ns0-0 s0-1 target\n")
+    command = ["score", str(vectors_file), "--trials", str(trials), "-o", str(tmp_path / "s.csv")]
+    result = CliRunner().invoke(app, command)
+    assert isinstance(result.exception, InputError)
+    assert "trials: pairs that stand twice: 1\n  s0-0 s0-1 (line 3)" in str(result.exception)
+    trials.write_text("\ufeffs0-0 s0-1 target\r\ns1-0 s0-1 nontarget\r\n", newline="")
+    assert CliRunner().invoke(app, command).exit_code == 0

@@ -17,13 +17,23 @@ torch = pytest.importorskip("torch")
 
 from voxrisk.attack import load_encoder  # noqa: E402
 from voxrisk.attack.crops import Speech, batches, count_batches, cut_crops, split_validation  # noqa: E402
+from voxrisk.attack.embed import embed_corpus  # noqa: E402
+from voxrisk.attack.encoders import encoder_identity  # noqa: E402
 from voxrisk.attack.features import filter_banks  # noqa: E402
 from voxrisk.attack.heads import TwoHeads, aam_loss, reverse_gradient  # noqa: E402
 from voxrisk.attack.progress import Progress  # noqa: E402
-from voxrisk.attack.recipes import RECIPES, SMALL, SPANE, VPC24, target_weight  # noqa: E402
+from voxrisk.attack.recipes import (  # noqa: E402
+    PAPER,
+    RECIPES,
+    SMALL,
+    SPANE,
+    VPC24,
+    cyclic_rate,
+    target_weight,
+)
 from voxrisk.attack.sizes import EcapaSize  # noqa: E402
 from voxrisk.attack.train import train_attacker  # noqa: E402
-from voxrisk.corpus import Utterance, read_corpus, write_audio  # noqa: E402
+from voxrisk.corpus import Utterance, read_audio, read_corpus, write_audio  # noqa: E402
 from voxrisk.types import InputError  # noqa: E402
 
 TINY = replace(
@@ -77,7 +87,20 @@ def test_recipes_hold_the_published_constants():
         found = (recipe.margin, recipe.scale, recipe.weight_decay, recipe.step_size)
         assert found == (0.2, 30.0, 2e-6, 65_000)
         assert (recipe.batch, recipe.epochs, recipe.crop_seconds) == (256, 10, 3.0)
-    assert set(RECIPES) == {"spane", "vpc24", "small"}
+    assert (SPANE.centre, VPC24.centre) == (True, False)  # paper 3 subtracts the mean, VPC does not
+    assert replace(PAPER, step_size=65_000) == SPANE
+    assert set(RECIPES) == {"paper", "spane", "vpc24", "small"}
+
+
+def test_the_rate_of_the_paper_recipe_fits_the_data():
+    """4 hours in crops of 3 s, batches of 256: 190 steps; the published cycle stays below."""
+    steps = 190
+    published = [cyclic_rate(s, recipe=SPANE, steps=steps) for s in range(steps)]
+    fitted = [cyclic_rate(s, recipe=PAPER, steps=steps) for s in range(steps)]
+    assert max(published) < 4e-6
+    assert max(fitted) == pytest.approx(1e-3)
+    assert fitted[0] == pytest.approx(1e-6)
+    assert fitted[-1] < 2e-5
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.25, 1.0])
@@ -274,6 +297,31 @@ def test_fine_tuning_begins_with_the_ready_weights(rows, cache, tmp_path):
     assert all(torch.equal(before[name], same[name]) for name in before)
     # Heads that begin with class means know the speakers before the first step.
     assert tuned.epochs[0].loss_source < 0.8 * ready.epochs[0].loss_source
+
+
+def test_the_paper_recipe_end_to_end_gives_centred_vectors(rows, cache, tmp_path):
+    """Paper 3: from nothing, both heads, the mean training vector subtracted from every one."""
+    recipe = replace(PAPER, size=TINY.size, epochs=2, zero_epochs=1, batch=16)
+    done = train_attacker(rows, tmp_path / "a", recipe, adversarial=True, cache=cache, workers=1)
+    assert [e.w_target for e in done.epochs] == [0.0, 1.0]
+    found = embed_corpus(rows, str(tmp_path / "a"), tmp_path / "a.npz", device="cpu", workers=1)
+    assert np.isfinite(found.vectors).all()
+    encoder = load_encoder(tmp_path / "a", device="cpu")
+    whole = encoder_identity(str(tmp_path / "a"))
+    centre = np.load(tmp_path / "a" / "centre.npy")
+    assert np.linalg.norm(centre) > 0.1
+    # A tenth of each speaker is held out, so the mean of all is near zero, not zero.
+    spread = np.linalg.norm(found.vectors.std(axis=0))
+    assert np.linalg.norm(found.vectors.mean(axis=0)) < 0.1 * spread
+    wave = read_audio(rows[0], rate=16_000)
+    (tmp_path / "a" / "centre.npy").rename(tmp_path / "centre.npy")
+    bare = load_encoder(tmp_path / "a", device="cpu")
+    assert encoder_identity(str(tmp_path / "a")) != whole
+    assert bare.identity != encoder.identity
+    assert np.allclose(bare.embed([wave]) - centre, encoder.embed([wave]), atol=1e-5)
+    np.save(tmp_path / "a" / "centre.npy", centre[:3])
+    with pytest.raises(InputError, match=r"centre\.npy: a mean vector of shape \(3,\)"):
+        load_encoder(tmp_path / "a", device="cpu")
 
 
 def test_what_cannot_train_is_refused(rows, cache, tmp_path):

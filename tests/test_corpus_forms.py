@@ -90,6 +90,8 @@ def test_tsv_and_the_column_names_of_other_toolkits(tmp_path: Path) -> None:
         ("utterance,path,speaker\na,a.wav,s,t\n", "line 2: 4 cells where the header has 3"),
         ("utterance,path,speaker,end\na,a.wav,s,soon\n", "line 2: end is 'soon', not a number"),
         ("utterance,path,speaker,start\na,a.wav,s,nan\n", "line 2: start is nan"),
+        ("utterance,path,speaker,duration\na,a.wav,s,1_0\n", "line 2: duration is '1_0', not a n"),
+        ('utterance,path,speaker,end\na,a.wav,s,"1,5"\n', "line 2: end is '1,5', .*decimal point"),
         ("utterance,path,speaker,start,end\na,a.wav,s,2,1\n", "line 2: end 1.0 is not after"),
         ("utterance,path,speaker,gender\na,a.wav,s,x\n", "line 2: gender is 'x'"),
         ("utterance,path,speaker,text,text\na,a.wav,s,,\n", "line 1: the column text is there tw"),
@@ -137,6 +139,13 @@ def test_kaldi_segments_genders_and_text(tmp_path: Path) -> None:
     assert len(read_audio(two)) == 16_000
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_id(tmp_path: Path) -> None:
+    sound(tmp_path / "a.wav")
+    marked = {"utt2spk": "\ufeffa s\n", "text": "\ufeffa HI\n", "spk2gender": "\ufeffs f\n"}
+    (row,) = read_corpus(kaldi(tmp_path, scp="\ufeffa a.wav\n", **marked))
+    assert (row.utterance, row.speaker, row.text, row.gender) == ("a", "s", "HI", "f")
+
+
 def test_a_shell_pipe_in_wav_scp_is_refused_and_never_run(tmp_path: Path) -> None:
     trap = tmp_path / "trap"
     sound(tmp_path / "a.wav")
@@ -157,6 +166,11 @@ def test_a_shell_pipe_in_wav_scp_is_refused_and_never_run(tmp_path: Path) -> Non
         ({"utt2spk": "a s\n", "spk2gender": "t f\n"}, "speaker 's' is not in .*spk2gender"),
         ({"utt2spk": "a s\n", "segments": "a r 0 1\n"}, "line 1: recording 'r' is not in"),
         ({"utt2spk": "a s\n", "segments": "a a 1 0.5\n"}, "line 1: end 0.5 is not after start"),
+        ({"utt2spk": "a s\n", "segments": "a a 0 1_0\n"}, "line 1: end is '1_0', not a number"),
+        (
+            {"utt2spk": "a s\n", "utt2dur": "a \u0661\n"},
+            "utt2dur line 1: duration is '\u0661', not",
+        ),
         ({}, "utt2spk: missing"),
     ],
 )
@@ -243,6 +257,9 @@ def test_common_voice(tmp_path: Path) -> None:
         assert (row.speaker, row.gender, row.language, row.duration) == ("ab12", "f", "de", 0.6)
         assert row.text == 'Er sagte: "Ja.'
     assert abs(len(read_audio(row)) - 9_600) < 600
+    write(tmp_path / "de" / "clip_durations.tsv", "clip\tduration[ms]\ncv_1.mp3\t6_0\n")
+    with pytest.raises(InputError, match=r"durations.tsv line 2: duration is '6_0', not a number"):
+        read_corpus(tmp_path / "de")
 
 
 def lhotse(folder: Path, source: dict[str, object], *, zipped: bool = True) -> Path:

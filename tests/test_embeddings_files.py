@@ -121,6 +121,22 @@ def test_librispeech_embeddings_are_read(golden_ecapa) -> None:
     assert np.unique(golden_ecapa.speaker).size == 40
 
 
+def test_a_byte_order_mark_in_kaldi_files_is_no_part_of_an_id(tmp_path) -> None:
+    (tmp_path / "utt2spk").write_text("a p1\nb p2\n", encoding="utf-8-sig")
+    (tmp_path / "x.ark").write_text("a [ 1 2 ]\nb [ 3 4 ]\n", encoding="utf-8-sig")
+    found = read_embeddings(tmp_path / "x.ark")
+    assert found.utterance.tolist() == ["a", "b"]
+    (tmp_path / "y.scp").write_text("a x.ark:5\nb x.ark:15\n", encoding="utf-8-sig")
+    assert read_embeddings(tmp_path / "y.scp").utterance.tolist() == ["a", "b"]
+
+
+def test_text_vectors_hold_plain_numbers(tmp_path) -> None:
+    (tmp_path / "utt2spk").write_text("a p1\n")
+    (tmp_path / "x.ark").write_text("a [ 1_0 2 ]\n")
+    with pytest.raises(InputError, match="the vector of utterance a is not written"):
+        read_embeddings(tmp_path / "x.ark")
+
+
 def break_name(folder: Path) -> Path:
     (folder / "utt2spk").write_text("p1-a p1\np2-a p2\n")
     (folder / "x.ark").write_bytes(ark()[0])

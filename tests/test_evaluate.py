@@ -289,7 +289,8 @@ def test_the_embeddings_of_a_run_give_its_figures(
         protocol = Protocol(
             lengths=tuple(sorted(lengths)), sizes=tuple(sorted(sizes)), trials=10, resamples=300
         )
-        crowd = population(*map(read_embeddings, sides), attacker="x", protocol=protocol)
+        enrolled, tested = map(read_embeddings, sides)
+        crowd = population(enrolled=enrolled, tested=tested, attacker="x", protocol=protocol)
         mine = [e.value for e in crowd.estimates]
         assert mine == pytest.approx([e["value"] for e in attacker["population"]], abs=1e-12)
 

@@ -11,8 +11,8 @@ from legal_eval import linkability as oracle
 from legal_eval.io import ScoreMatrix
 
 from voxrisk.measure import expected_disclosure, rocch_eer, worst_case_disclosure
-from voxrisk.measure.conversations import conversations, roles, speaker_means
-from voxrisk.measure.linking import Ranking, linkage, linkage_by_draws, rank_trials
+from voxrisk.measure.conversations import conversations, halves, speaker_means
+from voxrisk.measure.linking import Ranking, linkability, linkability_by_draws, rank_trials
 from voxrisk.measure.scoring import pairs, ready
 from voxrisk.types import InputError
 
@@ -73,7 +73,7 @@ def test_identical_embeddings_are_never_linked() -> None:
     voice = np.random.default_rng(0).standard_normal(192)
     voices = np.tile(voice / np.linalg.norm(voice), (700, 1))
     ranking = rank_trials(pairs(voices, voices, enroll_rows=False), np.arange(700))
-    assert (linkage(ranking.higher, 700, [2, 20, 700]) == 0.0).all()
+    assert (linkability(ranking.higher, 700, [2, 20, 700]) == 0.0).all()
     assert rocch_eer(ranking.roc) == 0.5
     assert expected_disclosure(ranking.roc) == 0.0
     assert worst_case_disclosure(ranking.roc) == 0.0
@@ -82,18 +82,18 @@ def test_identical_embeddings_are_never_linked() -> None:
 def test_linkability_equals_the_authors_package(golden_ecapa) -> None:
     """To 1e-12, for every N', on real embeddings made harder by noise."""
     rng = np.random.default_rng(1)
-    a, b = roles(golden_ecapa)
+    a, b = halves(golden_ecapa)
     names, enroll = speaker_means(a)
     tested = conversations(b, 1, at_most=1)
     trial = tested.vectors + 0.25 * rng.standard_normal(tested.vectors.shape)
     trial /= np.linalg.norm(trial, axis=1, keepdims=True)
     ranking = rank_trials(pairs(trial, enroll, enroll_rows=False), np.arange(40))
     matrix = ScoreMatrix(enroll @ trial.T, names.tolist(), tested.speaker.tolist(), {})
-    ours = linkage(ranking.higher, 40, range(1, 41)).mean(axis=0)
+    ours = linkability(ranking.higher, 40, range(1, 41)).mean(axis=0)
     theirs = [oracle(matrix, n, estimator="exact")[0] for n in range(1, 41)]
     assert np.abs(ours - theirs).max() < 1e-12
     assert 0.2 < ours[-1] < 0.95  # neither empty nor full, or nothing would be compared
-    draws = linkage_by_draws(ranking.higher, 40, [10], draws=4000, seed=1).mean()
+    draws = linkability_by_draws(ranking.higher, 40, [10], draws=4000, seed=1).mean()
     assert draws == pytest.approx(ours[9], abs=0.005)
 
 
@@ -103,7 +103,7 @@ def test_linkability_is_the_share_of_sets_without_a_rival(n, data) -> None:
     from math import comb
 
     sizes = list(range(1, n + 1))
-    table = linkage(np.arange(n), n, sizes)
+    table = linkability(np.arange(n), n, sizes)
     m, size = data.draw(st.integers(0, n - 1)), data.draw(st.sampled_from(sizes))
     exact = comb(n - 1 - m, size - 1) / comb(n - 1, size - 1)
     assert table[m, size - 1] == pytest.approx(exact, rel=1e-12, abs=1e-300)
@@ -113,7 +113,7 @@ def test_linkability_is_the_share_of_sets_without_a_rival(n, data) -> None:
 
 def test_linkability_of_more_than_are_enrolled_is_refused() -> None:
     with pytest.raises(InputError, match="N = 11: N goes from 1 to the 10 enrolled"):
-        linkage(np.zeros(3, int), 10, [11])
+        linkability(np.zeros(3, int), 10, [11])
 
 
 def test_weights_of_one_change_nothing_and_weights_copy_speakers() -> None:

@@ -15,7 +15,7 @@ from voxrisk.cli import app
 from voxrisk.files.embeddings import write_embeddings
 from voxrisk.files.published import read_published
 from voxrisk.measure.curves import Protocol
-from voxrisk.measure.population import population
+from voxrisk.measure.population import population_of_sets
 from voxrisk.report.population_figure import population_figure
 from voxrisk.types import Estimate, InputError
 
@@ -60,7 +60,9 @@ def test_two_attackers_over_published_curves(files, golden, tmp_path) -> None:
 
 def test_the_figure_shows_every_attacker_chance_and_published_curve(files, golden) -> None:
     protocol = Protocol(lengths=(1, 3), sizes=(5, 20), resamples=50, draws=2)
-    found = [population(voices(), attacker=name, protocol=protocol) for name in ("informed", "x")]
+    found = [
+        population_of_sets(voices(), attacker=name, protocol=protocol) for name in ("informed", "x")
+    ]
     under = read_published(golden / "legal_paper_figure1")
     figure = population_figure(found, under=under)
     panels = [a for a in figure.axes if a.get_xscale() == "log"]

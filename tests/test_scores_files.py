@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from voxrisk.corpus.trials import read_enrolments
 from voxrisk.files.scores import join, read_scores, read_speakers, read_trials
 from voxrisk.types import InputError
 
@@ -114,11 +115,81 @@ def test_extra_scores_can_be_left_out(tmp_path: Path, trials: Path) -> None:
         ("ann ann-1 2.5\nann bob-1\n", "line 2: 2 columns where enroll, trial, score are needed"),
         ("", "is empty"),
         ("enroll,trial,mark\na,b,1\n", "no column score; the header is enroll, trial, mark"),
+        ("enroll,trial,score\na,b,0,5469\n", "line 2: 4 columns where .* decimal commas as points"),
+        ("a,b,0,5469\n", "line 1: 4 columns where .* decimal commas as points"),
+        ("enroll\ttrial\tscore\na\tb\t0,5\n", "line 2: score is '0,5', .*write a decimal point"),
+        ("enroll,trial,score,note\na,b,1\n", "line 2: 3 columns where .*note are needed"),
+        ("a b 1\na c 1 2\n", "line 2: 4 columns where enroll, trial, score are needed"),
+        ("enroll,trial,score\na,,1\n", "line 2: the trial id is empty"),
+        ("a b 1\na c 1_0\n", "line 2: score is '1_0', not a number"),
+        ("a b 1\na c \u0661\n", "line 2: score is '\u0661', not a number"),
+        ("\n\nenroll,trial,score\n\n,,\na,b,x\n", "line 6: score is 'x'"),
     ],
 )
 def test_a_bad_score_file_names_the_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_scores(written(tmp_path / "s.txt", text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TRIALS,
+        "\ufeff" + TRIALS.replace("\n", "\r\n"),
+        TRIALS.replace(",", "\t"),
+        TRIALS.replace("enroll,trial,label", "model,test_utt,target"),
+        TRIALS.replace("enroll,trial,label", "enroll_utt,trial_utt,key").replace("nontarget", "0"),
+        TRIALS.partition("\n")[2].replace(",", " "),
+        "\ufeff" + TRIALS.partition("\n")[2].replace(",", " ").replace("\n", "\r\n"),
+    ],
+)
+def test_every_form_of_a_trial_list_gives_the_same_pairs(tmp_path: Path, text: str) -> None:
+    """One reader for every command: what ``measure`` reads, ``score`` reads too."""
+    path = tmp_path / "trials"
+    path.write_bytes(text.encode())
+    packed = tmp_path / "trials.gz"
+    packed.write_bytes(gzip.compress(text.encode()))
+    for file in (path, packed):
+        assert list(read_trials(file).pairs()) == [
+            ("ann", "ann-1", True),
+            ("ann", "bob-1", False),
+            ("bob", "ann-1", False),
+            ("bob", "bob-1", True),
+        ]
+
+
+def test_a_trial_that_stands_twice_is_an_error(tmp_path: Path) -> None:
+    """It would count twice."""
+    path = written(tmp_path / "t", "a b target\na c nontarget\na b target\n")
+    with pytest.raises(InputError, match=r"t: pairs that stand twice: 1\n  a b \(line 3\)"):
+        read_trials(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "enroll,utterance\ne1,u1\ne1,u2\ne2,u3\n",
+        "\ufeffmodel,utts\r\ne1,u1 u2\r\ne2,u3\r\n",
+        "utterance\tspeaker\nu1\te1\nu2\te1\nu3\te2\n",
+        "\ufeffu1 e1\nu2 e1\nu3 e2\n",
+    ],
+)
+def test_every_form_of_enrolments_gives_the_same(tmp_path: Path, text: str) -> None:
+    (tmp_path / "enroll").write_bytes(text.encode())
+    assert read_enrolments(tmp_path / "enroll") == {"e1": ["u1", "u2"], "e2": ["u3"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("e1 u1 u2\n", "line 1: 3 columns where utterance, enroll are needed"),
+        ("enroll,utterance\ne1,\n", "line 2: enroll or utterance is empty"),
+        ("enroll,utterance\ne1,u1\ne1,u1\n", "line 3: 'u1' is already in enrolment 'e1'"),
+    ],
+)
+def test_bad_enrolments_name_the_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_enrolments(written(tmp_path / "enroll", text))
 
 
 def test_files_that_are_no_tables(tmp_path: Path) -> None:

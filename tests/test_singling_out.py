@@ -9,7 +9,7 @@ from legal_eval.metrics import score_conversations
 from legal_eval.metrics import singling_out as oracle
 
 from voxrisk.measure import _isolation
-from voxrisk.measure.conversations import Conversations, conversations, roles, speaker_means
+from voxrisk.measure.conversations import Conversations, conversations, halves, speaker_means
 from voxrisk.measure.singling_out import isolation_chance, singling_out
 from voxrisk.types import InputError
 
@@ -114,7 +114,7 @@ def test_a_predicate_that_fires_on_none_or_all_isolates_nobody() -> None:
 
 def noisy(golden_ecapa, noise: float, seed: int = 0):
     """Real embeddings blurred until isolation is neither certain nor impossible."""
-    a, b = roles(golden_ecapa)
+    a, b = halves(golden_ecapa)
     tested = conversations(a, 1, at_least=2, at_most=10)
     rng = np.random.default_rng(seed)
     blurred = tested.vectors + noise * rng.standard_normal(tested.vectors.shape)

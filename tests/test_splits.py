@@ -15,10 +15,10 @@ from voxrisk.corpus.trials import (
     Trial,
     make_trials,
     read_enrolments,
-    read_trials,
     write_enrolments,
     write_trials,
 )
+from voxrisk.files.scores import read_trials
 from voxrisk.types import InputError
 
 
@@ -136,24 +136,16 @@ def test_trials_compare_all_pairs_and_know_their_labels(tmp_path: Path) -> None:
     assert len(same) == 5
     assert len(list(make_trials(enroll, trial, nontargets=1))) == 6
     assert write_trials(tmp_path / "trials.csv", trials) == 9
-    assert list(read_trials(tmp_path / "trials.csv")) == trials
+    assert [Trial(*pair) for pair in read_trials(tmp_path / "trials.csv").pairs()] == trials
     write_enrolments(tmp_path / "enroll.csv", enroll)
     assert read_enrolments(tmp_path / "enroll.csv")["b"] == ["b-1-1", "b-1-2"]
     with pytest.raises(InputError, match="need the gender of"):
         list(make_trials([row("a", "1", 1)], trial, same_gender=True))
 
 
-def test_trial_lists_of_kaldi_and_of_others(tmp_path: Path, shared: Path) -> None:
-    (tmp_path / "trials").write_text("s1 u1 target\ns1 u2 nontarget\n")
-    assert list(read_trials(tmp_path / "trials")) == [
-        Trial("s1", "u1", True),
-        Trial("s1", "u2", False),
-    ]
-    (tmp_path / "trials").write_text("s1 u1 target\ns1 u2 maybe\n")
-    with pytest.raises(InputError, match="trials line 2: label is 'maybe'"):
-        list(read_trials(tmp_path / "trials"))
-    real = list(read_trials(shared / "librispeech_eval" / "trials.csv"))
-    assert sum(t.target for t in real) == 558  # each trial utterance has one target
+def test_the_shared_trial_list_has_a_target_for_each_utterance(shared: Path) -> None:
+    real = read_trials(shared / "librispeech_eval" / "trials.csv")
+    assert sum(target for *_, target in real.pairs()) == 558
 
 
 def test_split_command_writes_manifests_and_trials(tmp_path: Path, shared: Path) -> None:
@@ -165,7 +157,8 @@ def test_split_command_writes_manifests_and_trials(tmp_path: Path, shared: Path)
     refuse_leak(enroll, trial, by="session")
     assert len(enroll) + len(trial) == 783
     genders = {r.speaker: r.gender for r in enroll} | {r.utterance: r.gender for r in trial}
-    assert all(genders[t.enroll] == genders[t.trial] for t in read_trials(out / "trials.csv"))
+    pairs = read_trials(out / "trials.csv").pairs()
+    assert all(genders[enroll] == genders[trial] for enroll, trial, _ in pairs)
     again = CliRunner().invoke(app, ["corpus", "split", corpus, "-o", str(out)])
     assert isinstance(again.exception, InputError)
     assert "--force" in str(again.exception)

@@ -37,7 +37,7 @@ ORDER_METRICS: list[Callable[..., float]] = [
     measure.expected_disclosure,
     measure.worst_case_disclosure,
 ]
-ALL_METRICS = [*ORDER_METRICS, measure.cllr, measure.linkability]
+ALL_METRICS = [*ORDER_METRICS, measure.cllr, measure.d_sys]
 
 
 @pytest.mark.parametrize("n_target", [1, 7, 400])
@@ -49,7 +49,7 @@ def test_constant_scores_are_zero_evidence(n_target: int, n_nontarget: int) -> N
     assert measure.expected_disclosure(t, n) == 0.0
     assert measure.tag(measure.worst_case_disclosure(t, n)) == "0"
     assert measure.min_cllr(t, n) == pytest.approx(1.0, abs=1e-12)
-    assert measure.linkability(t, n) == 0.0
+    assert measure.d_sys(t, n) == 0.0
     assert measure.min_dcf(t, n) == pytest.approx(1.0)
 
 
@@ -61,16 +61,16 @@ def test_separated_scores_are_full_disclosure(k: int, m: int) -> None:
         assert eer(t, n) == 0.0
     assert measure.expected_disclosure(t, n) == pytest.approx(0.7213475204444817, abs=1e-12)
     assert measure.min_cllr(t, n) == 0.0
-    assert measure.linkability(t, n) == pytest.approx(1.0 if k >= 20 else 0.0, abs=1e-9)
+    assert measure.d_sys(t, n) == pytest.approx(1.0 if k >= 20 else 0.0, abs=1e-9)
     l = max((k + 1) * m / k, (m + 1) * k / m)  # noqa: E741
     assert measure.worst_case_disclosure(t, n) == pytest.approx(np.log10(l), abs=1e-12)
 
 
-def test_vpc_linkability_loses_both_end_bins() -> None:
+def test_vpc_d_sys_loses_both_end_bins() -> None:
     """Perfect separation of two uniform heaps: 1 by the sum over bins, less by the trapezoid."""
     t, n = np.linspace(1, 2, 1000), np.linspace(-1, 0, 1000)
-    assert measure.linkability(t, n) == pytest.approx(1.0)
-    assert measure.linkability(t, n, compat="vpc") < 0.99
+    assert measure.d_sys(t, n) == pytest.approx(1.0)
+    assert measure.d_sys(t, n, compat="vpc") < 0.99
 
 
 @given(score_sets(), st.randoms(use_true_random=False))
@@ -118,7 +118,7 @@ def test_ranges(scores: tuple[np.ndarray, np.ndarray]) -> None:
     assert 0.0 <= measure.min_cllr(*scores) <= 1.0 + 1e-12
     assert measure.min_cllr(*scores) <= measure.cllr(*scores) + 1e-12
     assert 0.0 <= measure.expected_disclosure(*scores) <= 0.7213475204444818
-    assert 0.0 <= measure.linkability(*scores) <= 1.0
+    assert 0.0 <= measure.d_sys(*scores) <= 1.0
     assert 0.0 <= measure.min_dcf(*scores) <= 1.0 + 1e-12
 
 
@@ -234,7 +234,7 @@ def test_min_dcf_is_the_least_cost_over_all_thresholds(
 
 
 @given(score_sets())
-def test_linkability_agrees_with_its_definition_bin_by_bin(
+def test_d_sys_agrees_with_its_definition_bin_by_bin(
     scores: tuple[np.ndarray, np.ndarray],
 ) -> None:
     t, n = np.repeat(scores[0], 25), scores[1]
@@ -248,7 +248,7 @@ def test_linkability_agrees_with_its_definition_bin_by_bin(
         ratio = 1.0 if a == b == 0 else np.inf if b == 0 else a / b
         local = 1.0 if np.isinf(ratio) else max(2 * ratio / (1 + ratio) - 1, 0.0)
         total += local * a * width
-    assert measure.linkability(t, n) == pytest.approx(total, abs=1e-9)
+    assert measure.d_sys(t, n) == pytest.approx(total, abs=1e-9)
 
 
 def test_an_independent_library_finds_the_same_llrs_and_costs() -> None:
@@ -293,9 +293,9 @@ def test_options_that_make_no_sense_are_refused() -> None:
     with pytest.raises(InputError, match="costs must be positive"):
         measure.min_dcf([1.0], [0.0], cost_miss=-1.0)
     with pytest.raises(InputError, match="knows only 'vpc'"):
-        measure.linkability([1.0], [0.0], compat="vpc2022")
+        measure.d_sys([1.0], [0.0], compat="vpc2022")
     with pytest.raises(InputError, match="omega is 0"):
-        measure.linkability([1.0], [0.0], omega=0.0)
+        measure.d_sys([1.0], [0.0], omega=0.0)
     with pytest.raises(ValueError, match="a worst case is 0 or more"):
         measure.tag(-0.1)
     with pytest.raises(TypeError, match="not both"):

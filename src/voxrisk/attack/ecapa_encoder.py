@@ -20,10 +20,16 @@ BATCH_SECONDS = {"cpu": 60.0, "cuda": 600.0}  # padded audio in one batch: bound
 
 
 class EcapaEncoder:
-    """See :class:`voxrisk.attack.Encoder`."""
+    """See :class:`voxrisk.attack.Encoder`; ``centre`` is a file with what every vector loses."""
 
     def __init__(
-        self, name: str, path: Path, *, device: str = "auto", threads: int | None = None
+        self,
+        name: str,
+        path: Path,
+        *,
+        device: str = "auto",
+        threads: int | None = None,
+        centre: Path | None = None,
     ) -> None:
         self.threads = threads
         self.name = name
@@ -31,6 +37,10 @@ class EcapaEncoder:
         self.device = pick_device(device)
         self.model = load_ecapa(path).to(self.device).eval()
         self.dimension = self.model.size.embedding
+        self.centre = np.zeros(self.dimension)
+        if centre is not None:
+            self.centre = read_centre(centre, self.dimension)
+            self.identity += f"+{file_identity(centre)}"
 
     def embed(self, waveforms: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
         """Embed waveforms ``(samples,)`` at 16 kHz; vectors ``(n, dimension)`` in their order."""
@@ -43,7 +53,7 @@ class EcapaEncoder:
         lengths = np.array([len(wave) for wave in waveforms], dtype=np.int64)
         budget = int(BATCH_SECONDS.get(self.device.type, 60.0) * RATE)
         for batch in length_batches(lengths, budget):
-            vectors[batch] = self._embed_batch([waveforms[i] for i in batch])
+            vectors[batch] = self._embed_batch([waveforms[i] for i in batch]) - self.centre
         if not np.isfinite(vectors).all():
             wrong = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
             raise InputError(f"waveform {wrong}: the encoder {self.name} gives no finite vector")
@@ -128,6 +138,22 @@ def load_ecapa(path: Path) -> Ecapa:
     if not all(torch.isfinite(value).all() for value in state.values()):
         raise InputError(f"{path}: some weights are not finite; train the attacker again")
     return model
+
+
+def read_centre(path: Path, dimension: int) -> NDArray[np.float64]:
+    """Read the mean training vector ``(dimension,)`` of an attacker."""
+    try:
+        centre = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(
+            f"{path}: not a mean vector ({error}); train the attacker again"
+        ) from error
+    if centre.shape != (dimension,) or not np.isfinite(centre).all():
+        raise InputError(
+            f"{path}: a mean vector of shape {centre.shape}, not ({dimension},), or not finite; "
+            "train the attacker again"
+        )
+    return np.asarray(centre, np.float64)
 
 
 def read_tensors(path: Path) -> Mapping[str, Tensor]:

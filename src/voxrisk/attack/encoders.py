@@ -3,7 +3,8 @@
 An encoder turns waveforms into one float32 vector each. A name may be
 
 * a ready encoder, ``"ecapa-voxceleb"`` or another of :data:`ENCODERS`;
-* a folder with ``embedding_model.ckpt``: an attacker of ``voxrisk train``, or of SpeechBrain;
+* a folder with ``embedding_model.ckpt``: an attacker of ``voxrisk train``, or of SpeechBrain; with
+  ``centre.npy`` beside it, that vector is subtracted from every vector;
 * a folder with ``adapter.npz``: a ready encoder and a map behind it (``--recipe adapter``);
 * an ONNX file of WeSpeaker or 3D-Speaker (CAM++, ERes2Net);
 * ``"hub:owner/name"``: a repository of the Hugging Face hub that holds one of these.
@@ -25,6 +26,7 @@ LONGEST = 600.0  # seconds: beyond it the activations of one utterance no longer
 SILENCE = 1e-5  # standard deviation; a third of the smallest step of 16-bit audio
 CHECKPOINT = "embedding_model.ckpt"
 ADAPTER = "adapter.npz"
+CENTRE = "centre.npy"  # mean training vector of an attacker, subtracted from every vector
 
 
 class Encoder(Protocol):
@@ -118,14 +120,15 @@ def encoder_identity(name: str) -> str:
     path = Path(name)
     if name in ENCODERS or not path.exists():
         return name
-    known = [path / CHECKPOINT, path / ADAPTER, *sorted(path.glob("*.onnx"))]
+    known = [path / CHECKPOINT, path / CENTRE, path / ADAPTER, *sorted(path.glob("*.onnx"))]
     files = [path] if path.is_file() else [file for file in known if file.is_file()]
     return "+".join(map(file_identity, files))
 
 
 def _load_path(name: str, path: Path, device: str, threads: int | None) -> Encoder:
     if path.is_dir() and (path / CHECKPOINT).is_file():
-        return _ecapa(name, path / CHECKPOINT, device, threads)
+        centre = path / CENTRE if (path / CENTRE).is_file() else None
+        return _ecapa(name, path / CHECKPOINT, device, threads, centre)
     if path.is_dir() and (path / ADAPTER).is_file():
         from voxrisk.attack.adapter import AdaptedEncoder, read_adapter
 
@@ -142,7 +145,9 @@ def _load_path(name: str, path: Path, device: str, threads: int | None) -> Encod
 def _from_hub(repository: str) -> Path:
     hub: Any = require("huggingface_hub", extra="attack")
     try:
-        return Path(hub.snapshot_download(repository, allow_patterns=[CHECKPOINT, "*.onnx"]))
+        return Path(
+            hub.snapshot_download(repository, allow_patterns=[CHECKPOINT, CENTRE, "*.onnx"])
+        )
     except Exception as error:  # the hub's client raises many kinds: network, name, permission
         raise InputError(
             f"hub:{repository} cannot be fetched ({type(error).__name__}: {error}); "
@@ -150,11 +155,13 @@ def _from_hub(repository: str) -> Path:
         ) from error
 
 
-def _ecapa(name: str, path: Path, device: str, threads: int | None) -> Encoder:
+def _ecapa(
+    name: str, path: Path, device: str, threads: int | None, centre: Path | None = None
+) -> Encoder:
     require("torch", extra="attack")
     from voxrisk.attack.ecapa_encoder import EcapaEncoder
 
-    return EcapaEncoder(name, path, device=device, threads=threads)
+    return EcapaEncoder(name, path, device=device, threads=threads, centre=centre)
 
 
 def _onnx(name: str, path: Path, device: str, threads: int | None) -> Encoder:

@@ -27,8 +27,15 @@ from voxrisk.attack.crops import (
     split_validation,
 )
 from voxrisk.attack.curves import Epoch, draw_curves, write_curves
-from voxrisk.attack.ecapa_encoder import load_ecapa, pad, pick_device, read_tensors
-from voxrisk.attack.encoders import CHECKPOINT
+from voxrisk.attack.ecapa_encoder import (
+    BATCH_SECONDS,
+    length_batches,
+    load_ecapa,
+    pad,
+    pick_device,
+    read_tensors,
+)
+from voxrisk.attack.encoders import CENTRE, CHECKPOINT, RATE
 from voxrisk.attack.features import filter_banks, frame_count
 from voxrisk.attack.heads import CosineHead, TwoHeads
 from voxrisk.attack.parallel import World, join_world
@@ -69,7 +76,9 @@ def train_attacker(
 
     Args:
         rows: Training set; the label is the (source) speaker.
-        folder: Gets ``embedding_model.ckpt``, ``attacker.json``, ``curves.csv`` and ``curves.png``.
+        folder: Gets ``embedding_model.ckpt``, ``attacker.json``, ``curves.csv`` and ``curves.png``,
+            and with ``recipe.centre`` the mean training vector in ``centre.npy``, which
+            :func:`voxrisk.attack.load_encoder` subtracts.
         recipe: See :mod:`voxrisk.attack.recipes`.
         seed: Of the weights, the split, the crops and their order.
         adversarial: Whether the recogniser unlearns the targets.
@@ -119,7 +128,11 @@ def train_attacker(
         if world.first:
             run.save(folder / STATE, facts, done)
             write_curves(folder, done)
+    centre = run.mean_vector() if recipe.centre else None
     if world.first:
+        if centre is not None:
+            with atomic(folder / CENTRE) as part, part.open("wb") as stream:
+                np.save(stream, centre)
         with atomic(folder / CHECKPOINT) as part:
             torch.save(run.model.encoder.state_dict(), part)
         draw_curves(folder / "curves.png", done)
@@ -130,7 +143,7 @@ def train_attacker(
 
 def forget_training(folder: Path) -> None:
     """Remove what a training left in ``folder``, and nothing else."""
-    for name in (STATE, CHECKPOINT, "attacker.json", "curves.csv", "curves.png"):
+    for name in (STATE, CHECKPOINT, CENTRE, "attacker.json", "curves.csv", "curves.png"):
         (folder / name).unlink(missing_ok=True)
 
 
@@ -284,6 +297,27 @@ class _Run:
             seen = total.norm(dim=1) > 0
             # Of length one: a longer vector would turn more slowly for the same gradient.
             head.weight[seen] = nn.functional.normalize(total[seen])
+
+    @torch.no_grad()
+    def mean_vector(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Mean vector of the training utterances, whole and at their own speed."""
+        self.model.eval()
+        speeds = np.array(self.recipe.speeds)[self.training % len(self.recipe.speeds)]
+        rows = self.training[speeds == 1.0] if (speeds == 1.0).any() else self.training
+        rows = rows[self.world.rank :: self.world.size]
+        whole = Crops(rows, self.speech.start[rows], self.speech.length[rows])
+        sums = torch.zeros(self.model.encoder.size.embedding + 1, dtype=torch.float64)
+        budget = int(BATCH_SECONDS.get(self.device.type, 60.0) * RATE)
+        for chosen in length_batches(whole.length, budget):
+            features, frames, _, _ = self._batch(whole, chosen)
+            vectors = self.model.encoder(features, frames).double().cpu()
+            sums[:-1] += vectors.sum(dim=0)
+            sums[-1] += len(vectors)
+        total = self.world.sum(sums.to(self.device)).cpu()
+        mean = (total[:-1] / total[-1]).numpy()
+        if not np.isfinite(mean).all():
+            raise InputError("the trained recogniser gives vectors that are not finite")
+        return np.asarray(mean, np.float64)
 
     def save(self, path: Path, facts: dict[str, Any], done: Sequence[Epoch]) -> None:
         """Write a checkpoint of plain tensors and numbers, whole or not at all."""

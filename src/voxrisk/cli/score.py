@@ -107,7 +107,8 @@ def _lists(
     from voxrisk.attack.score import utterances_of
     from voxrisk.attack.trials import made_trials, speaker_enrolments
     from voxrisk.corpus import read_corpus
-    from voxrisk.corpus.trials import read_enrolments, read_trials
+    from voxrisk.corpus.trials import Trial, read_enrolments
+    from voxrisk.files.scores import read_trials
 
     enrolments = read_enrolments(enroll) if enroll else None
     if trials in MADE:
@@ -122,7 +123,7 @@ def _lists(
         return made_trials(tried, enrolments, genders=genders), enrolments
     if not Path(trials).is_file():
         raise InputError(f"--trials {trials}: no such file, and not one of {', '.join(MADE)}")
-    listed = list(read_trials(trials))
+    listed = [Trial(*pair) for pair in read_trials(trials).pairs()]
     source = enrolled or tried
     apart = enrolled is not None
     return listed, enrolments or speaker_enrolments(source, listed, apart=apart)

@@ -63,6 +63,20 @@ def read_native(source: Utterance | Path | str) -> tuple[NDArray[np.float32], in
     return samples, native
 
 
+def audio_seconds(row: Utterance) -> float:
+    """How long an utterance lasts, by the header of its file and not by what a table says."""
+    soundfile: Any = require("soundfile", extra="audio")
+    try:
+        info = soundfile.info(row.path)
+    except (soundfile.SoundFileError, OSError, RuntimeError) as error:
+        raise InputError(f"{row.path}: cannot be read as audio ({error})") from error
+    total = info.frames / info.samplerate
+    length = float(min(total, row.end or total) - (row.start or 0.0))
+    if length <= 0:
+        raise InputError(f"{row.path}: utterance {row.utterance} holds no samples")
+    return length
+
+
 def cut_short(path: Path, kind: str, *, missing: int) -> bool:
     """Whether a file ends before its own header says.
 

@@ -2,7 +2,7 @@
 
 Two small tables. ``enroll.csv`` says which utterances make an enrolment (``enroll,utterance``, one
 line for each utterance); ``trials.csv`` says what is compared (``enroll,trial,label``, where the
-label is ``target`` or ``nontarget``).
+label is ``target`` or ``nontarget``), which :func:`voxrisk.files.scores.read_trials` reads.
 """
 
 import csv
@@ -14,13 +14,13 @@ import numpy as np
 
 from voxrisk.corpus.table import Utterance
 from voxrisk.files.atomic import atomic
+from voxrisk.files.tables import read_rows
 from voxrisk.types import InputError
 
-LABELS = {"target": True, "nontarget": False, "1": True, "0": False}
-COLUMNS = {
-    "enroll": ("enroll", "model", "enrol", "enroll_utt"),
-    "trial": ("trial", "test_utt", "test", "trial_utt"),
-    "label": ("label", "target"),
+# Kaldi's order, which counts where there is no header; and the names elsewhere.
+ENROLMENT = {
+    "utterance": ("utts", "utt", "enroll_utt"),
+    "enroll": ("model", "enrol", "enroll_id", "speaker", "spk"),
 }
 
 
@@ -84,36 +84,6 @@ def write_trials(path: Path | str, trials: Iterable[Trial]) -> int:
     return count
 
 
-def read_trials(path: Path | str) -> Iterator[Trial]:
-    """Read a trial list: our CSV, or the plain lines of Kaldi and VoicePrivacy (``a b target``)."""
-    path = Path(path)
-    with path.open(encoding="utf-8-sig", newline="") as stream:
-        plain = "," not in stream.readline()
-        stream.seek(0)
-        rows = (line.split() for line in stream) if plain else csv.reader(stream)
-        places = [0, 1, 2] if plain else _places(next(iter(rows), []), path)
-        for line, cells in enumerate(rows, start=1 if plain else 2):
-            if not cells:
-                continue
-            where = f"{path} line {line}"
-            if len(cells) <= max(places):
-                raise InputError(f"{where}: expected an enrolment, a trial and a label")
-            enroll, trial, label = (cells[i] for i in places)
-            if label not in LABELS:
-                raise InputError(f"{where}: label is {label!r}; it must be target or nontarget")
-            yield Trial(enroll, trial, LABELS[label])
-
-
-def _places(header: Sequence[str], path: Path) -> list[int]:
-    places = []
-    for column, names in COLUMNS.items():
-        found = [header.index(name) for name in names if name in header]
-        if not found:
-            raise InputError(f"{path} line 1: no column {column} (there is {', '.join(header)})")
-        places.append(found[0])
-    return places
-
-
 def write_enrolments(path: Path | str, enroll: Iterable[Utterance]) -> None:
     """Write ``enroll,utterance``; an enrolment is a speaker."""
     with atomic(path) as part, part.open("w", encoding="utf-8", newline="") as stream:
@@ -127,26 +97,21 @@ def read_enrolments(path: Path | str) -> Mapping[str, list[str]]:
 
     Reads ``enroll,utterance`` with one line for each utterance, a table whose ``utts`` column holds
     several divided by blanks (``model,utts``), and Kaldi's ``utt2spk`` (``utterance speaker``).
+
+    Raises:
+        InputError: If a line is malformed, a cell is empty, or an utterance stands twice in one
+            enrolment; the message names file and line.
     """
     path = Path(path)
     enrolments: dict[str, list[str]] = {}
-    with path.open(encoding="utf-8-sig", newline="") as stream:
-        plain = "," not in stream.readline()
-        stream.seek(0)
-        rows = (line.split() for line in stream) if plain else csv.reader(stream)
-        place, content = (1, 0) if plain else _enrolment_places(next(iter(rows), []), path)
-        for line, cells in enumerate(rows, start=1 if plain else 2):
-            if not cells:
-                continue
-            enroll, utterances = ([*cells, "", ""][i].strip() for i in (place, content))
-            if not enroll or not utterances:
-                raise InputError(f"{path} line {line}: enroll or utterance is empty")
-            enrolments.setdefault(enroll, []).extend(utterances.split())
+    seen: set[tuple[str, str]] = set()
+    for line, (utterances, enroll) in read_rows(path, ENROLMENT):
+        where = f"{path} line {line}"
+        if not enroll or not utterances:
+            raise InputError(f"{where}: enroll or utterance is empty")
+        for utterance in utterances.split():
+            if (enroll, utterance) in seen:
+                raise InputError(f"{where}: {utterance!r} is already in enrolment {enroll!r}")
+            seen.add((enroll, utterance))
+            enrolments.setdefault(enroll, []).append(utterance)
     return enrolments
-
-
-def _enrolment_places(header: Sequence[str], path: Path) -> tuple[int, int]:
-    for enroll, utterances in (("enroll", "utterance"), ("model", "utts")):
-        if enroll in header and utterances in header:
-            return header.index(enroll), header.index(utterances)
-    raise InputError(f"{path} line 1: the columns must be enroll,utterance (or model,utts)")

@@ -1,5 +1,6 @@
 """Vectors in Kaldi's archives (.ark, .scp; binary or text) and its lists of speakers."""
 
+import re
 import struct
 from io import BufferedReader
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.files.numbers import read_number
 from voxrisk.types import InputError
 
 Vector = NDArray[np.generic]
@@ -51,7 +53,7 @@ def _complete(path: Path, line: int, good: bool, form: str) -> bool:
 
 
 def _lines(path: Path) -> list[tuple[int, str, list[str]]]:
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8-sig")
     numbered = [(i, line.split()) for i, line in enumerate(text.splitlines(), 1)]
     return [(i, cells[0], cells[1:]) for i, cells in numbered if cells]
 
@@ -75,7 +77,7 @@ def _read_scp(path: Path) -> dict[str, Vector]:
                 f"{path} line {line}: commands are not run; write the vectors to a file"
             )
         file, _, offset = place.rpartition(":")
-        if not file or not offset.isdigit():
+        if not file or not re.fullmatch("[0-9]+", offset):
             raise InputError(f"{path} line {line}: expected 'utterance archive.ark:offset'")
         if name in found:
             raise InputError(f"{path} line {line}: utterance {name} is there twice; keep one")
@@ -98,7 +100,7 @@ def _name(stream: BufferedReader, path: Path) -> str | None:
     name = bytearray()
     while (byte := stream.read(1)) not in (b" ", b"\t", b""):
         name += byte
-    text = name.decode("utf-8", errors="replace").strip()
+    text = name.decode("utf-8", errors="replace").removeprefix("\ufeff").strip()
     if byte == b"":
         if text:
             raise InputError(f"{path}: ends in the middle of utterance {text}; copy it again")
@@ -131,7 +133,8 @@ def _text_vector(text: bytes, path: Path, name: str) -> Vector:
     try:
         if cells[0] != "[" or cells[-1] != "]":
             raise ValueError
-        return np.array([float(cell) for cell in cells[1:-1]], dtype=np.float32)
+        values = [read_number(cell, "a value", f"{path}") for cell in cells[1:-1]]
+        return np.array(values, dtype=np.float32)
     except (IndexError, ValueError):
         raise InputError(
             f"{path}: the vector of utterance {name} is not written '[ 0.1 0.2 … ]'"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from voxrisk.files.numbers import read_number, read_whole
 from voxrisk.files.tables import read_rows
 from voxrisk.types import InputError
 
@@ -42,11 +43,10 @@ def read_published(folder: Path) -> list[PublishedCurve]:
         if not path.is_file():
             continue
         for line, (attacker, length, size, mean) in read_rows(path, _COLUMNS):
-            try:
-                key = (metric, attacker.lower(), int(length))
-                points.setdefault(key, []).append((int(size), float(mean)))
-            except ValueError:
-                raise InputError(f"{path} line {line}: L, N and the mean must be numbers") from None
+            where = f"{path} line {line}"
+            key = (metric, attacker.lower(), read_whole(length, "L", where))
+            point = read_whole(size, "N", where), read_number(mean, "the mean", where)
+            points.setdefault(key, []).append(point)
     if not points:
         raise InputError(f"{folder}: no published curves; looked for {', '.join(FILES.values())}")
     return [

@@ -46,7 +46,7 @@ def read_score_matrix(path: Path) -> ScoreMatrix | None:
     if path.suffix != ".npy" or not labels.is_file():
         return None
     try:
-        found = json.loads(labels.read_text(encoding="utf-8"))
+        found = json.loads(labels.read_text(encoding="utf-8-sig"))
         enroll, trial = found["enroll_speakers"], found["test_speakers"]
     except (json.JSONDecodeError, KeyError, TypeError):
         raise InputError(f"{labels}: needs enroll_speakers and test_speakers") from None

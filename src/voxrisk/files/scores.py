@@ -7,7 +7,7 @@ folder stands for the ``scores`` or ``trials`` file in it.
 """
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,16 +15,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.files.numbers import plain_number, read_number
 from voxrisk.files.tables import read_rows
 from voxrisk.types import InputError
 
 if TYPE_CHECKING:
     from voxrisk.measure.trials import Trials
 
-ENROLL = ("enroll_id", "enrollment", "enrol", "model", "modelid", "enroll_speaker_id")
-TRIAL = ("trial_id", "test", "test_utt", "segment", "segmentid", "utterance")
+ENROLL = (
+    "enroll_id", "enroll_utt", "enrollment", "enrol", "model", "modelid", "enroll_speaker_id",
+)  # fmt: skip
+TRIAL = ("trial_id", "trial_utt", "test", "test_utt", "segment", "segmentid", "utterance")
 SCORE = ("llr", "similarity")
-LABEL = ("key", "targettype")
+LABEL = ("key", "targettype", "target")
 TARGET = {"target", "tgt", "1", "true", "same", "mated"}
 NONTARGET = {"nontarget", "non", "imp", "impostor", "0", "false", "different", "nonmated", "spoof"}
 SHOWN = 10
@@ -59,6 +62,11 @@ class PairTable:
         enroll, trial = self.enroll_ids[self.enroll[row]], self.trial_ids[self.trial[row]]
         return f"{enroll} {trial} (line {self.line[row]})"
 
+    def pairs(self) -> Iterator[tuple[str, str, bool]]:
+        """Each row of a trial list: the enrolled id, the trial id, and whether it is a target."""
+        for enroll, trial, value in zip(self.enroll, self.trial, self.value, strict=True):
+            yield self.enroll_ids[enroll], self.trial_ids[trial], bool(value)
+
 
 def read_scores(path: Path | str) -> PairTable:
     """Read scored pairs; every score must be a finite number."""
@@ -79,7 +87,12 @@ def read_scores(path: Path | str) -> PairTable:
 
 
 def read_trials(path: Path | str) -> PairTable:
-    """Read a trial list; optional columns ``enroll_speaker`` and ``trial_speaker`` are kept."""
+    """Read a trial list; optional columns ``enroll_speaker`` and ``trial_speaker`` are kept.
+
+    Raises:
+        InputError: If a line is malformed, a label is neither target nor nontarget, or a trial
+            stands twice: it would count twice.
+    """
     path = _inside(Path(path), ("trials", "trials.csv", "trials.txt"))
     names = {
         "enroll": ENROLL,
@@ -88,7 +101,12 @@ def read_trials(path: Path | str) -> PairTable:
         "enroll_speaker": (),
         "trial_speaker": (),
     }
-    return _read_pairs(path, names, _label, optional=("enroll_speaker", "trial_speaker"))
+    table = _read_pairs(path, names, _label, optional=("enroll_speaker", "trial_speaker"))
+    problems: list[str] = []
+    _complain_of_doubled(problems, table, table.enroll * len(table.trial_ids) + table.trial)
+    if problems:
+        raise InputError("\n".join(problems))
+    return table
 
 
 def _inside(path: Path, names: Iterable[str]) -> Path:
@@ -102,10 +120,8 @@ def _inside(path: Path, names: Iterable[str]) -> Path:
 
 
 def _number(text: str, path: Path, line: int) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"{path} line {line}: score is {text!r}, not a number") from None
+    value = plain_number(text)
+    return read_number(text, "score", f"{path} line {line}") if value is None else value
 
 
 def _label(text: str, path: Path, line: int) -> float:
@@ -125,6 +141,8 @@ def _read_pairs(
     speakers: dict[tuple[str, str], str] = {}
     for line, cells in read_rows(path, names, optional=optional):
         left, right = cells[0], cells[1]
+        if not left or not right:
+            raise InputError(f"{path} line {line}: the {'trial' if left else 'enroll'} id is empty")
         enroll.append(enroll_ids.setdefault(left, len(enroll_ids)))
         trial.append(trial_ids.setdefault(right, len(trial_ids)))
         value.append(parse(cells[2], path, line))
@@ -199,9 +217,7 @@ def join(
     score_code, key_code = _common_codes(scores, keys)
     problems: list[str] = []
     for table, code in ((scores, score_code), (keys, key_code)):
-        _, first = np.unique(code, return_index=True)
-        doubled = np.setdiff1d(np.arange(code.size), first)
-        _complain(problems, table, doubled, f"{table.path}: pairs that stand twice")
+        _complain_of_doubled(problems, table, code)
     _complain(
         problems,
         keys,
@@ -251,6 +267,13 @@ def _complain(problems: list[str], table: PairTable, rows: NDArray[np.int64], wh
     if rows.size:
         names = [table.name(int(row)) for row in rows[:SHOWN]]
         problems.append(f"{what}: {rows.size}{_list(names, rows.size)}")
+
+
+def _complain_of_doubled(problems: list[str], table: PairTable, code: NDArray[np.int64]) -> None:
+    _, first = np.unique(code, return_index=True)
+    if first.size < code.size:
+        doubled = np.setdiff1d(np.arange(code.size), first)
+        _complain(problems, table, doubled, f"{table.path}: pairs that stand twice")
 
 
 def _list(names: Sequence[str], total: int) -> str:

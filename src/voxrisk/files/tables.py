@@ -23,7 +23,8 @@ def read_rows(
     ``optional`` that the file lacks come as empty cells.
 
     Raises:
-        InputError: If the file is missing, is not text, or lacks a column; file and line are named.
+        InputError: If the file is missing, is not text, lacks a column, or has a row with more or
+            fewer cells than the header; file and line are named.
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file")
@@ -48,40 +49,50 @@ def _open_text(path: Path) -> TextIO:
 def _text_rows(
     path: Path, stream: TextIO, names: Names, optional: Sequence[str]
 ) -> Iterator[tuple[int, list[str]]]:
-    first = next((line for line in stream if line.strip()), None)
+    empty, first = next(((i, line) for i, line in enumerate(stream) if line.strip()), (0, None))
     if first is None:
         raise InputError(f"{path}: is empty")
-    lines: Iterable[str] = chain((first,), stream)
     separator = "\t" if "\t" in first else "," if "," in first else None
-    rows = (line.split() for line in lines) if separator is None else _csv(lines, separator)
-    header = [cell.strip().lower() for cell in next(iter(_csv([first], separator)))]
+    rows = _cells(chain((first,), stream), separator)
+    line, cells = next(rows)
+    header = [cell.strip().lower() for cell in cells]
     places = _places(header, names)
     required = [name for name in names if name not in optional]
-    start = 1
     if sum(places[name] is not None for name in required) >= min(2, len(required)):
-        next(rows)
-        start = 2
         _require(path, header, places, required)
+        width = len(header)
     else:
-        places = {name: i if i < len(required) else None for i, name in enumerate(required)}
-        places |= dict.fromkeys(optional)
-        places = {name: places[name] for name in names}
+        rows = chain([(line, cells)], rows)
+        known: dict[str, int | None] = {name: i for i, name in enumerate(required)}
+        places = {name: known.get(name) for name in names}
+        header, width = required, len(required)
     wanted = list(places.values())
-    width = max(place for place in wanted if place is not None) + 1
-    for line, row in enumerate(rows, start=start):
-        if len(row) >= width:
-            yield line, [row[place].strip() if place is not None else "" for place in wanted]
-        elif row:
-            raise InputError(
-                f"{path} line {line}: {len(row)} columns where {', '.join(required)} are needed"
-            )
+    for line, row in rows:
+        if not any(map(str.strip, row)):
+            continue
+        if len(row) != width:
+            raise _wrong_width(f"{path} line {line + empty}", row, header, separator)
+        yield line + empty, [row[i].strip() if i is not None else "" for i in wanted]
 
 
-def _csv(lines: Iterable[str], separator: str | None) -> Iterator[list[str]]:
-    return (
-        (line.split() for line in lines)
-        if separator is None
-        else csv.reader(lines, delimiter=separator)
+def _cells(lines: Iterable[str], separator: str | None) -> Iterator[tuple[int, list[str]]]:
+    """The number of each line and its cells, split at white space where there is no separator."""
+    if separator is None:
+        yield from ((i, line.split()) for i, line in enumerate(lines, start=1))
+        return
+    reader = csv.reader(lines, delimiter=separator)
+    yield from ((reader.line_num, row) for row in reader)
+
+
+def _wrong_width(
+    where: str, row: Sequence[str], header: Sequence[str], separator: str | None
+) -> InputError:
+    hint = ""
+    if separator == "," and len(row) > len(header):
+        hint = "; write decimal commas as points, and quote cells that hold a comma"
+    return InputError(
+        f"{where}: {len(row)} columns where {', '.join(header)} {'are' if header[1:] else 'is'} "
+        f"needed{hint}"
     )
 
 

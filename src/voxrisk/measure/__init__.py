@@ -13,10 +13,10 @@ from voxrisk.measure.calibration import (
     zero_evidence,
 )
 from voxrisk.measure.curves import Population, Protocol
+from voxrisk.measure.d_sys import LocalDSys, d_sys, local_d_sys
 from voxrisk.measure.eer import interpolated_eer, kaldi_eer, min_dcf, rocch_eer, vertex_eer
-from voxrisk.measure.linkability import LocalLinkability, linkability, local_linkability
 from voxrisk.measure.plda import Plda, train_plda
-from voxrisk.measure.population import population, population_of_scores
+from voxrisk.measure.population import population, population_of_scores, population_of_sets
 from voxrisk.measure.ranking import (
     Ranks,
     mean_normalised_rank,
@@ -47,7 +47,7 @@ from voxrisk.measure.zebra import expected_disclosure, tag, worst_case_disclosur
 __all__ = [
     "DEFINITIONS",
     "Calibration",
-    "LocalLinkability",
+    "LocalDSys",
     "Plda",
     "Population",
     "Protocol",
@@ -58,6 +58,7 @@ __all__ = [
     "basic_interval",
     "bootstrap",
     "cllr",
+    "d_sys",
     "de_identification",
     "diagonal_dominance",
     "distinctiveness_gain",
@@ -68,8 +69,7 @@ __all__ = [
     "expected_disclosure",
     "interpolated_eer",
     "kaldi_eer",
-    "linkability",
-    "local_linkability",
+    "local_d_sys",
     "mean_normalised_rank",
     "median_normalised_rank",
     "min_cllr",
@@ -78,6 +78,7 @@ __all__ = [
     "percentile_interval",
     "population",
     "population_of_scores",
+    "population_of_sets",
     "precision_at_1",
     "precision_at_10_percent",
     "ranks",

@@ -42,57 +42,70 @@ class Conversations:
         return np.diff(self.first)
 
 
-def roles(
-    a: Embeddings, b: Embeddings | None = None, *, seed: int = 0
-) -> tuple[Embeddings, Embeddings]:
-    """Who plays which part: A is the large set, B the speakers to be looked for.
-
-    With ``b`` the two sets are taken as they are: every speaker of B must be in A too, with other
-    utterances. Without it, half of each speaker's utterances (drawn by ``seed``) become B.
+def check_sides(enrolled: Embeddings, tested: Embeddings) -> None:
+    """Make sure that two sets can be the two sides of an attack.
 
     Raises:
-        InputError: If a speaker of B is not in A, an utterance is in both, the dimensions differ,
-            there are fewer than two speakers, or a speaker of A alone has a single utterance.
+        InputError: If a tested speaker is not enrolled, an utterance is on both sides, the
+            dimensions differ, or there are fewer than two speakers.
     """
-    if b is None:
-        return _split(a, seed)
-    if a.vectors.shape[1] != b.vectors.shape[1]:
+    if enrolled.vectors.shape[1] != tested.vectors.shape[1]:
         raise InputError(
-            f"{a.source} has {a.vectors.shape[1]} dimensions and {b.source} has "
-            f"{b.vectors.shape[1]}; embed both with the same extractor"
+            f"{enrolled.source} has {enrolled.vectors.shape[1]} dimensions and {tested.source} has "
+            f"{tested.vectors.shape[1]}; embed both with the same extractor"
         )
-    if (strangers := np.setdiff1d(b.speaker, a.speaker)).size:
+    if (strangers := np.setdiff1d(tested.speaker, enrolled.speaker)).size:
         raise InputError(
-            f"{b.source}: {naming(strangers, 'speaker')} not in {a.source}; whoever is not "
-            "enrolled cannot be found: enrol them in the first set or take them out of the second"
+            f"{tested.source}: {naming(strangers, 'speaker')} not in {enrolled.source}; whoever is "
+            "not enrolled cannot be found: enrol them in the first set or take them out of the "
+            "second"
         )
-    if (shared := np.intersect1d(a.utterance, b.utterance)).size:
+    if (shared := np.intersect1d(enrolled.utterance, tested.utterance)).size:
         raise InputError(
-            f"{naming(shared, 'utterance')} both in {a.source} and in {b.source}; a recording "
-            "cannot be enrolment and test at once: keep it in one of them"
+            f"{naming(shared, 'utterance')} both in {enrolled.source} and in {tested.source}; a "
+            "recording cannot be enrolment and test at once: keep it in one of them"
         )
-    _at_least_two(a)
-    return a, b
+    _at_least_two(enrolled)
 
 
-def _split(a: Embeddings, seed: int) -> tuple[Embeddings, Embeddings]:
-    _at_least_two(a)
-    speaker, group, rank = _shuffled(a, seed, 0)
+def halves(whole: Embeddings, *, seed: int = 0) -> tuple[Embeddings, Embeddings]:
+    """Deal each speaker's utterances out to two sets, the first never the smaller.
+
+    Raises:
+        InputError: If there are fewer than two speakers, or one has a single utterance.
+    """
+    _at_least_two(whole)
+    speaker, group, rank = _shuffled(whole, seed, 0)
     size = np.bincount(group)
     if (single := speaker[size < 2]).size:
         raise InputError(
-            f"{a.source}: {naming(single, 'speaker', 'has', 'have')} one utterance; nothing is "
+            f"{whole.source}: {naming(single, 'speaker', 'has', 'have')} one utterance; nothing is "
             "left to test once it is enrolled: add utterances, leave out speakers with few "
             "(min_utterances=2, --min-utterances 2), or give a second set"
         )
-    to_b = rank < (size // 2)[group]
-    return _rows(a, ~to_b, "enrolled half"), _rows(a, to_b, "tested half")
+    second = rank < (size // 2)[group]
+    return _rows(whole, ~second, "enrolled half"), _rows(whole, second, "tested half")
 
 
 def _rows(embeddings: Embeddings, keep: NDArray[np.bool_], part: str = "") -> Embeddings:
     e = embeddings
     source = f"{e.source} ({part})" if part else e.source
     return Embeddings(e.utterance[keep], e.speaker[keep], e.vectors[keep], source)
+
+
+def of_speakers(embeddings: Embeddings, speakers: Names) -> Embeddings:
+    """Only the utterances of these speakers.
+
+    Raises:
+        InputError: If none of them is there.
+    """
+    keep = np.isin(embeddings.speaker, speakers)
+    if not keep.any():
+        raise InputError(
+            f"{embeddings.source}: none of its speakers is among those that have enough utterances "
+            "in the other set; lower min_utterances, or give sets of the same speakers"
+        )
+    return _rows(embeddings, keep)
 
 
 def with_at_least(embeddings: Embeddings, utterances: int) -> Embeddings:

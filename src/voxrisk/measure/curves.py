@@ -39,13 +39,13 @@ class Protocol:
         lengths: Conversation lengths L.
         sizes: Population sizes N; None means 20, 100, 200, 400 … The whole population of each L is
             always the last point.
-        predicates: How many speakers of B lend their voice to Singling Out.
+        predicates: How many enrolled speakers lend their voice to Singling Out.
         enroll_utterances: How many utterances make a predicate.
         folds: Conversations of each speaker that take turns in being tested.
         draws: Random populations for each predicate.
-        trials: Conversations of each speaker of B that are linked; the paper has one.
+        trials: Conversations of each tested speaker that are linked; the paper has one.
         estimator: ``"exact"`` (closed form) or ``"draws"`` (the paper's) for Linkability.
-        min_utterances: Leave out speakers of A with fewer.
+        min_utterances: Leave out speakers that have fewer in the enrolled set (the paper's A).
         seed: Of everything random.
         resamples: Draws of the speakers for the intervals; 0 gives none.
         confidence: Coverage of the intervals.
@@ -166,9 +166,9 @@ class Collector:
         sizes = p.sizes_up_to(n)
         ranking = linking.rank_trials(scores, own, seed=p.seed, threads=p.threads)
         if p.estimator == "exact":
-            linked = linking.linkage(ranking.higher, n, sizes.tolist())
+            linked = linking.linkability(ranking.higher, n, sizes.tolist())
         else:
-            linked = linking.linkage_by_draws(
+            linked = linking.linkability_by_draws(
                 ranking.higher, n, sizes.tolist(), draws=p.draws, seed=p.seed
             )
         speaker, of, trials = np.unique(own, return_inverse=True, return_counts=True)

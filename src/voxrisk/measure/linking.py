@@ -3,7 +3,7 @@
 One pass over all pairs of voices counts everything: how many others are at least as similar as the
 right speaker (Linkability), and how the scores of different speakers lie between those of the same
 speaker (the ROC, and with it EER, D_ECE and log10 l). Not to be confused with D_sys, which is in
-:mod:`voxrisk.measure.linkability`.
+:mod:`voxrisk.measure.d_sys`.
 
 Reference: Vauquier et al., "Legally validated evaluation framework for voice anonymization",
 Interspeech 2025, Eqs 3 and 4.
@@ -152,7 +152,7 @@ def _other_columns(own: Ints, n: int, seed: int) -> NDArray[np.int32]:
     return (others + (others >= own[:, None])).astype(np.int32)
 
 
-def linkage(higher: Ints, n_enrolled: int, sizes: Sequence[int]) -> Floats:
+def linkability(higher: Ints, n_enrolled: int, sizes: Sequence[int]) -> Floats:
     """Chance that each trial is linked to its speaker among N' enrolled people (Eqs 3 and 4).
 
     The N' - 1 others are a random part of the n - 1 enrolled. If m of these score at least as high
@@ -168,7 +168,7 @@ def linkage(higher: Ints, n_enrolled: int, sizes: Sequence[int]) -> Floats:
     Returns:
         ``(trials, sizes)`` probabilities; their mean is the Linkability.
 
-    >>> linkage(np.array([0, 1, 3]), 4, [1, 2, 4]).round(3).tolist()
+    >>> linkability(np.array([0, 1, 3]), 4, [1, 2, 4]).round(3).tolist()
     [[1.0, 1.0, 1.0], [1.0, 0.667, 0.0], [1.0, 0.0, 0.0]]
     """
     m = np.arange(n_enrolled - 1.0)
@@ -183,10 +183,10 @@ def linkage(higher: Ints, n_enrolled: int, sizes: Sequence[int]) -> Floats:
     return out
 
 
-def linkage_by_draws(
+def linkability_by_draws(
     higher: Ints, n_enrolled: int, sizes: Sequence[int], *, draws: int = 5, seed: int = 0
 ) -> Floats:
-    """The paper's estimate of :func:`linkage`: ``draws`` random sets of N' - 1 others.
+    """The paper's estimate of :func:`linkability`: ``draws`` random sets of N' - 1 others.
 
     Returns:
         ``(trials, sizes)`` share of the draws in which the trial is linked.

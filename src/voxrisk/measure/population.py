@@ -1,22 +1,28 @@
 """How the risk changes with the crowd: every metric for every conversation length and population.
 
-One call compares the voices of set A (many speakers) with those of set B (speakers to be looked
-for, each also in A with other utterances) and gives Singling Out, Linkability, ROCCH-EER, D_ECE and
-log10 l for each conversation length L and each population size N, with intervals, chance levels and
-the speakers who are most exposed.
+One call compares what the attacker holds (``enrolled``) with what was published (``tested``) and
+gives Singling Out, Linkability, ROCCH-EER, D_ECE and log10 l for each conversation length L and
+each population size N, with intervals, chance levels and the speakers who are most exposed.
+
+The paper's sets A and B change roles between its two attacks; :func:`population_of_sets` knows how.
+Everything else says ``enrolled`` and ``tested``.
 
 Reference: Vauquier et al., "Legally validated evaluation framework for voice anonymization",
 Interspeech 2025.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.measure.conversations import (
     Names,
+    check_sides,
     conversations,
+    halves,
     naming,
-    roles,
+    of_speakers,
     speaker_means,
     with_at_least,
 )
@@ -26,7 +32,52 @@ from voxrisk.measure.singling_out import singling_out
 from voxrisk.types import Embeddings, InputError
 
 
+class Sides(NamedTuple):
+    """The two sides of an attack: the voices the attacker holds, and the published speech."""
+
+    enrolled: Embeddings
+    tested: Embeddings
+
+
 def population(
+    *,
+    enrolled: Embeddings,
+    tested: Embeddings,
+    attacker: str = "attacker",
+    scorer: Scorer = cosine,
+    protocol: Protocol | None = None,
+) -> Population:
+    """Measure how well speakers can be singled out and linked, for every L and N at once.
+
+    The roles are the same in every figure. Swapped, they answer another question: with baseline B1
+    of VoicePrivacy 2020, original voices isolate somebody among anonymized ones in 37 % of the
+    attempts (chance 35 %), anonymized voices somebody among original ones in 50 %.
+
+    Args:
+        enrolled: What the attacker knows. Linkability, EER and ZEBRA: the mean of all utterances
+            of a speaker. Singling Out: the predicates, each the mean of 30 utterances.
+        tested: The speech that was published, in conversations of L utterances. Linkability: each
+            is linked to one of N enrolled speakers. Singling Out: the N people among whom one is
+            isolated; each needs 2·L utterances.
+        attacker: Name.
+        scorer: How two voices are compared.
+        protocol: Lengths, population sizes and everything else that is chosen.
+
+    Raises:
+        InputError: If a tested speaker is not enrolled, an utterance is on both sides, the
+            dimensions differ, an N is larger than the population, or no speaker has enough
+            utterances for an L.
+    """
+    p = protocol or Protocol()
+    enrolled = with_at_least(enrolled, p.min_utterances)
+    if p.min_utterances > 1:
+        tested = of_speakers(tested, enrolled.speaker)
+    check_sides(enrolled, tested)
+    sides = Sides(enrolled, tested)
+    return _curves(sides, sides, attacker, scorer, p)
+
+
+def population_of_sets(
     a: Embeddings,
     b: Embeddings | None = None,
     *,
@@ -34,53 +85,67 @@ def population(
     scorer: Scorer = cosine,
     protocol: Protocol | None = None,
 ) -> Population:
-    """Measure how well speakers can be singled out and linked, for every L and N at once.
+    """The study of the paper: set A of many speakers, set B of those to be looked for.
 
-    Linkability and EER: A enrols (mean of all utterances), B is tested. Singling Out: B gives the
-    predicates (mean of 30 utterances), A is tested. With A alone each speaker's utterances are
-    split in two halves.
+    Linkability, EER and ZEBRA: A is enrolled, B is tested. Singling Out, the other way round: B is
+    enrolled (gives the predicates), A is tested. So A and B must be the same kind of speech, both
+    original or both anonymized; where they are not, call :func:`population`.
+
+    Args:
+        a: Many speakers.
+        b: Other utterances of some of them. Without it, half of each speaker's utterances.
+        attacker: Name.
+        scorer: How two voices are compared.
+        protocol: Lengths, population sizes and everything else that is chosen.
 
     Raises:
-        InputError: If the sets do not fit together (see :func:`roles`), an N is larger than the
-            population, or no speaker has enough utterances for an L.
+        InputError: As :func:`population`, with A enrolled and B tested.
     """
     p = protocol or Protocol()
     a = with_at_least(a, p.min_utterances)
-    if b is not None and p.min_utterances > 1:
-        keep = np.isin(b.speaker, a.speaker)
-        b = Embeddings(b.utterance[keep], b.speaker[keep], b.vectors[keep], b.source)
-    a, b = roles(a, b, seed=p.seed)
-    names, enrolled = speaker_means(a)
-    voices, vectors = speaker_means(b, at_most=p.enroll_utterances, seed=p.seed)
-    p.check_sizes(names.size, a.source)
+    if b is None:
+        a, b = halves(a, seed=p.seed)
+    elif p.min_utterances > 1:
+        b = of_speakers(b, a.speaker)
+    check_sides(a, b)
+    return _curves(
+        Sides(enrolled=a, tested=b), Sides(enrolled=b, tested=a), attacker, scorer, p
+    )  # fmt: skip
+
+
+def _curves(link: Sides, isolate: Sides, attacker: str, scorer: Scorer, p: Protocol) -> Population:
+    """Every L: who links with what, and who isolates whom."""
+    names, models = speaker_means(link.enrolled)
+    voices, predicates = speaker_means(isolate.enrolled, at_most=p.enroll_utterances, seed=p.seed)
+    p.check_sizes(names.size, link.enrolled.source)
     found = Collector(p)
     for length in p.lengths:
-        tested = conversations(b, length, at_most=p.trials, seed=p.seed)
-        own = np.searchsorted(names, np.repeat(tested.speaker, tested.count))
+        spoken = conversations(link.tested, length, at_most=p.trials, seed=p.seed)
+        own = np.searchsorted(names, np.repeat(spoken.speaker, spoken.count))
         found.link(
-            pairs(tested.vectors, enrolled, enroll_rows=False, scorer=scorer), own, names, length
+            pairs(spoken.vectors, models, enroll_rows=False, scorer=scorer), own, names, length
         )
-        crowd = conversations(a, length, at_least=2, at_most=p.folds, seed=p.seed)
+        crowd = conversations(isolate.tested, length, at_least=2, at_most=p.folds, seed=p.seed)
         eligible = np.flatnonzero(np.isin(voices, crowd.speaker))
         if not eligible.size:
             raise InputError(
-                f"{a.source}: none of the speakers of {b.source} has the {2 * length} utterances "
-                f"that Singling Out needs at L = {length}; lower L"
+                f"{isolate.tested.source}: none of the speakers of {isolate.enrolled.source} has "
+                f"the {2 * length} utterances that Singling Out needs at L = {length}; lower L"
             )
         if crowd.speaker.size < 2:
             raise InputError(
-                f"{a.source}: only speaker {crowd.speaker[0]} has the {2 * length} utterances that "
-                f"Singling Out needs at L = {length}; lower L"
+                f"{isolate.tested.source}: only speaker {crowd.speaker[0]} has the {2 * length} "
+                f"utterances that Singling Out needs at L = {length}; lower L"
             )
         rng = np.random.default_rng([p.seed, 0x53, length])
         chosen = np.sort(rng.permutation(eligible)[: p.predicates])
         isolation = singling_out(
-            vectors[chosen], np.searchsorted(crowd.speaker, voices[chosen]), crowd,
+            predicates[chosen], np.searchsorted(crowd.speaker, voices[chosen]), crowd,
             p.sizes_up_to(crowd.speaker.size).tolist(), folds=p.folds, draws=p.draws, seed=p.seed,
             scorer=scorer, threads=p.threads,
         )  # fmt: skip
         found.isolate(isolation, crowd.speaker, length)
-        found.exclude(length, linkability=tested.excluded, singling_out=crowd.excluded)
+        found.exclude(length, linkability=spoken.excluded, singling_out=crowd.excluded)
     return found.population(attacker)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from voxrisk.measure import _kernels
 from voxrisk.measure._compiled import compiled
 from voxrisk.measure.calibration import LN2
-from voxrisk.measure.linkability import local_linkability
+from voxrisk.measure.d_sys import local_d_sys
 from voxrisk.measure.trials import Trials
 from voxrisk.types import InputError, Interval
 
@@ -106,7 +106,7 @@ class SortedTrials(NamedTuple):
     speaker: Array  # (n_target,) speaker of each target trial, by ascending score
     target_places: Array
     run_cuts: Array  # (k + 1,) where each run of targets begins
-    target_bins: Array  # (bins + 1,) where each bin of the linkability histogram begins
+    target_bins: Array  # (bins + 1,) where each bin of the histogram of D_sys begins
     pair: Array  # (n_nontarget,) pair of speakers of each nontarget trial, by ascending score
     nontarget_places: Array
     gap_cuts: Array  # (k + 1,) where the nontargets equal to each run begin; the last: the end
@@ -124,7 +124,7 @@ def sort_trials(scored: Trials) -> SortedTrials:
     speaker = scored.enroll_speaker[scored.is_target]
     speaker_cost = np.bincount(speaker, np.logaddexp(0.0, -target), len(scored.speakers))
     pair_cost = np.bincount(pair, np.logaddexp(0.0, nontarget), len(pairs))
-    edges = local_linkability(target, nontarget).edges
+    edges = local_d_sys(target, nontarget).edges
     t_order, n_order = np.argsort(target), np.argsort(nontarget)
     target, nontarget = target[t_order], nontarget[n_order]
     _, count, equal, gap = _kernels.interleave(target, nontarget)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from voxrisk.measure import eer, ranking, zebra
 from voxrisk.measure.calibration import cllr, min_cllr
-from voxrisk.measure.linkability import linkability
+from voxrisk.measure.d_sys import d_sys
 from voxrisk.measure.resampling import (
     basic_interval,
     bootstrap,
@@ -86,7 +86,7 @@ DEFINITIONS = {
     ),
     "log10_l": Definition("ZEBRA worst case, log10 l", 0.0, "log10", "lower", f"{_ZEBRA}, Eq. 8"),
     "d_sys": Definition(
-        "Linkability D_sys", 0.0, "", "lower", "Gomez-Barrero et al. 2018", bounds=(0.0, 1.0)
+        "D_sys", 0.0, "", "lower", "Gomez-Barrero et al. 2018", bounds=(0.0, 1.0)
     ),
     "mean_rank": Definition("Mean normalised rank", float("nan"), "rate", "higher", _SLICES),
     "median_rank": Definition("Median normalised rank", float("nan"), "rate", "higher", _SLICES),
@@ -127,7 +127,7 @@ def score_metrics(target: ArrayLike, nontarget: ArrayLike) -> dict[str, float]:
             "d_ece": zebra.expected_disclosure(curve),
             "log10_l": zebra.worst_case_disclosure(curve),
         }
-        return {**figures, "cllr": raw.result(), "d_sys": linkability(t, n)}
+        return {**figures, "cllr": raw.result(), "d_sys": d_sys(t, n)}
 
 
 def evaluate(

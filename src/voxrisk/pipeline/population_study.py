@@ -14,7 +14,7 @@ from voxrisk.files.embeddings import read_embeddings
 from voxrisk.files.score_matrix import read_score_matrix
 from voxrisk.measure.curves import Population, Protocol
 from voxrisk.measure.plda import train_plda
-from voxrisk.measure.population import population, population_of_scores
+from voxrisk.measure.population import population_of_scores, population_of_sets
 from voxrisk.measure.scoring import Scorer, cosine
 from voxrisk.types import Estimate, InputError
 
@@ -75,7 +75,9 @@ def study(
                 )
             scorer = train_plda(train)
         tell(f"{attacker.name}: comparing {len(a.utterance):,} utterances")
-        found.append(population(a, b, attacker=attacker.name, scorer=scorer, protocol=protocol))
+        found.append(
+            population_of_sets(a, b, attacker=attacker.name, scorer=scorer, protocol=protocol)
+        )
     return found
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from voxrisk.corpus.forms.lhotse import json_lines
+from voxrisk.corpus.forms.manifest import number
 from voxrisk.files.atomic import atomic
 from voxrisk.protect.slicing import Word
 from voxrisk.protect.textgrid import read_textgrid
@@ -63,10 +64,7 @@ def _reader(file: Path) -> Callable[[Path], Iterator[Aligned]] | None:
 
 
 def _seconds(text: object, where: str) -> float:
-    try:
-        return float(text)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise InputError(f"{where}: {text!r} is not a time in seconds") from None
+    return number(str(text), "the time", where)
 
 
 def _textgrid(file: Path) -> Iterator[Aligned]:
@@ -89,7 +87,7 @@ def _table(file: Path) -> Iterator[Aligned]:
 def _ctm(file: Path) -> Iterator[Aligned]:
     """``utterance channel start duration word [confidence]``; ``;;`` begins a comment."""
     aligned: dict[str, list[Word]] = {}
-    with file.open(encoding="utf-8") as stream:
+    with file.open(encoding="utf-8-sig") as stream:
         for line, text in enumerate(stream, start=1):
             cells = text.split()
             if not cells or text.startswith(";;"):
@@ -108,7 +106,7 @@ def _ctm(file: Path) -> Iterator[Aligned]:
 def _gentle(file: Path) -> Iterator[Aligned]:
     """A word Gentle did not find in the audio has no times."""
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8-sig"))
         rows = content["words"]
         words = [
             Word(
@@ -128,7 +126,7 @@ def _gentle(file: Path) -> Iterator[Aligned]:
 
 def _librispeech(file: Path) -> Iterator[Aligned]:
     """``utterance ",WORD,,WORD," "0.1,0.5,0.6,0.9,1.2"``: words (silence is empty), their ends."""
-    with file.open(encoding="utf-8") as stream:
+    with file.open(encoding="utf-8-sig") as stream:
         for line, text in enumerate(stream, start=1):
             if not text.strip():
                 continue

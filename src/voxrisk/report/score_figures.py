@@ -10,10 +10,10 @@ from voxrisk.measure import (
     Roc,
     Similarity,
     Trials,
+    d_sys,
     ece_profile,
     expected_disclosure,
-    linkability,
-    local_linkability,
+    local_d_sys,
     rocch_eer,
     tag,
     worst_case_disclosure,
@@ -112,7 +112,7 @@ def _thinned(curve: Roc, most: int = 4000) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def histogram_figure(sets: Mapping[str, Trials]) -> "Figure":
-    """Score densities of both classes with the local linkability D(s), one panel a set."""
+    """Score densities of both classes with the local D(s), one panel a set."""
     from matplotlib import rc_context
 
     with rc_context(style.SETTINGS):
@@ -123,7 +123,7 @@ def histogram_figure(sets: Mapping[str, Trials]) -> "Figure":
         for axes in grid.ravel()[len(sets) :]:
             axes.set_visible(False)
         for axes, (name, scored) in zip(grid.ravel(), sets.items(), strict=False):
-            local = local_linkability(scored.target, scored.nontarget)
+            local = local_d_sys(scored.target, scored.nontarget)
             for values, colour, words in (
                 (local.nontarget, style.NONTARGET, "different speakers"),
                 (local.target, style.TARGET, "same speaker"),
@@ -132,11 +132,11 @@ def histogram_figure(sets: Mapping[str, Trials]) -> "Figure":
                 axes.stairs(values, local.edges, color=colour, lw=1.2)
             axes.set_xlabel("score")
             axes.set_ylabel("density")
-            axes.set_title(f"{name}: D_sys {linkability(scored.target, scored.nontarget):.3f}")
+            axes.set_title(f"{name}: D_sys {d_sys(scored.target, scored.nontarget):.3f}")
             other = axes.twinx()
             other.stairs(local.local, local.edges, color=style.INK, lw=1.3, label="D(s)")
             other.set_ylim(0, 1.05)
-            other.set_ylabel("local linkability D(s)")
+            other.set_ylabel("local D(s)")
             other.grid(False)
             handles = [*axes.get_legend_handles_labels()[0], *other.get_legend_handles_labels()[0]]
         figure.legend(handles=handles, loc="outside lower center", ncols=3)

@@ -11,7 +11,9 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
+from voxrisk.corpus.forms.manifest import number
 from voxrisk.corpus.table import Located, Utterance, read_gender
+from voxrisk.files.tables import read_rows
 from voxrisk.types import InputError
 
 NEEDED = ("client_id", "path", "sentence")
@@ -21,7 +23,7 @@ def _file(path: Path) -> Path | None:
     file = path / "validated.tsv" if path.is_dir() else path
     if file.suffix != ".tsv" or not file.is_file() or not (file.parent / "clips").is_dir():
         return None
-    with file.open(encoding="utf-8", errors="replace") as stream:
+    with file.open(encoding="utf-8-sig", errors="replace") as stream:
         return file if set(NEEDED) <= set(stream.readline().strip().split("\t")) else None
 
 
@@ -34,7 +36,7 @@ def read(path: Path) -> Iterator[Located]:
     """Each line of the table."""
     file = _file(path) or path
     durations = _durations(file.parent / "clip_durations.tsv")
-    with file.open(encoding="utf-8", newline="") as stream:
+    with file.open(encoding="utf-8-sig", newline="") as stream:
         rows = csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE)
         for row in rows:
             where = f"{file} line {rows.line_num}"
@@ -63,9 +65,9 @@ def _durations(file: Path) -> dict[str, float]:
     """Clip → seconds; the file gives milliseconds."""
     if not file.is_file():
         return {}
-    with file.open(encoding="utf-8") as stream:
-        cells = [line.rstrip("\n").split("\t") for line in stream][1:]
-    try:
-        return {row[0]: float(row[1]) / 1000 for row in cells if len(row) > 1}
-    except ValueError as error:
-        raise InputError(f"{file}: {error}") from error
+    return {
+        clip: number(milliseconds, "duration", f"{file} line {line}") / 1000
+        for line, (clip, milliseconds) in read_rows(
+            file, {"clip": (), "duration[ms]": ("duration",)}
+        )
+    }

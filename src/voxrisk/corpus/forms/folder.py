@@ -78,5 +78,5 @@ def _identifier(parts: tuple[str, ...]) -> str:
 def _transcript(file: Path) -> str | None:
     for ending in TRANSCRIPTS:
         if (text := file.with_suffix(ending)).is_file():
-            return " ".join(text.read_text(encoding="utf-8").split()) or None
+            return " ".join(text.read_text(encoding="utf-8-sig").split()) or None
     return None

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from voxrisk.corpus.forms.manifest import number
 from voxrisk.corpus.table import Located, Utterance, read_gender
+from voxrisk.files.numbers import read_number
 from voxrisk.types import InputError
 
 
@@ -81,7 +82,8 @@ def _parts(
             raise InputError(f"{where}: recording {cells[0]!r} is not in {path / 'wav.scp'}")
         start = number(cells[1], "start", where)
         # Kaldi writes -1 for "to the end of the recording".
-        end = None if float(cells[2]) == -1 else number(cells[2], "end", where)
+        to_the_end = read_number(cells[2], "end", where) == -1
+        end = None if to_the_end else number(cells[2], "end", where)
         if end is not None and end <= start:
             raise InputError(f"{where}: end {end} is not after start {start}")
         yield where, utterance, cells[0], start, end
@@ -121,7 +123,7 @@ def table(file: Path, *, needed: bool = True) -> dict[str, tuple[int, str]]:
         return {}
     rows: dict[str, tuple[int, str]] = {}
     try:
-        with file.open(encoding="utf-8") as stream:
+        with file.open(encoding="utf-8-sig") as stream:
             for line, text in enumerate(stream, start=1):
                 key, _, value = text.strip().partition(" ")
                 if "\t" in key:

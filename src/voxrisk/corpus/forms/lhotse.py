@@ -17,6 +17,7 @@ from typing import Any, TextIO, cast
 
 from voxrisk.corpus.forms.kaldi import resolve
 from voxrisk.corpus.table import Located, Utterance, read_gender
+from voxrisk.files.numbers import read_number
 from voxrisk.types import InputError
 
 ENDINGS = (".jsonl", ".jsonl.gz")
@@ -54,7 +55,7 @@ def read(path: Path) -> Iterator[Located]:
     for where, row in json_lines(file):
         try:
             utterance, recording, speaker = row["id"], row["recording_id"], row.get("speaker")
-            start, duration = float(row["start"]), float(row["duration"])
+            start, duration = (read_number(str(row[k]), k, where) for k in ("start", "duration"))
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{where}: not a supervision ({error!r})") from error
         if recording not in audio:
@@ -113,5 +114,5 @@ def json_lines(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _open(file: Path) -> TextIO:
     if file.suffix == ".gz":
-        return cast(TextIO, gzip.open(file, "rt", encoding="utf-8"))
-    return file.open(encoding="utf-8")
+        return cast(TextIO, gzip.open(file, "rt", encoding="utf-8-sig"))
+    return file.open(encoding="utf-8-sig")

@@ -34,7 +34,7 @@ def read(path: Path) -> Iterator[Located]:
         subset = file.absolute().parents[2]
         if subset not in lists:
             lists[subset] = read_speakers(subset)
-        with file.open(encoding="utf-8") as stream:
+        with file.open(encoding="utf-8-sig") as stream:
             for line, text in enumerate(stream, start=1):
                 if not text.strip():
                     continue
@@ -64,7 +64,7 @@ def read_speakers(subset: Path) -> dict[str, str | None]:
     if file is None:
         return {}
     genders = {}
-    for line, text in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+    for line, text in enumerate(file.read_text(encoding="utf-8-sig").splitlines(), start=1):
         if text.strip() and not text.startswith(";"):
             cells = [cell.strip() for cell in text.split("|")]
             if len(cells) < 2:

@@ -45,7 +45,7 @@ def read(path: Path) -> Iterator[Located]:
             path=file.with_name(utterance + ".wav"),
             speaker=speaker,
             gender=gender_of(speaker, lists[subset], str(file)),
-            text=" ".join(file.read_text(encoding="utf-8").split()) or None,
+            text=" ".join(file.read_text(encoding="utf-8-sig").split()) or None,
             session=session,
             language="en",
             extra={"subset": subset.name},
@@ -56,7 +56,7 @@ def read(path: Path) -> Iterator[Located]:
 def _from_tsv(subset: Path) -> dict[str, str | None]:
     for folder in (subset.parent, subset):
         if (file := folder / "speakers.tsv").is_file():
-            rows = enumerate(file.read_text(encoding="utf-8").splitlines(), start=1)
+            rows = enumerate(file.read_text(encoding="utf-8-sig").splitlines(), start=1)
             cells = [(line, row.split("\t")) for line, row in rows if line > 1 and row.strip()]
             return {row[0]: read_gender(row[1], f"{file} line {line}") for line, row in cells}
     return {}

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from voxrisk.corpus.table import COLUMNS, NUMBERS, REQUIRED, Located, Utterance, read_gender
+from voxrisk.files.numbers import read_number
 from voxrisk.types import InputError
 
 NAMES = ("manifest.csv", "manifest.tsv")
@@ -100,10 +101,7 @@ def _utterance(row: Mapping[str, str], where: str, base: Path) -> Utterance:
 
 def number(text: str, name: str, where: str) -> float:
     """A time in seconds: finite and not negative."""
-    try:
-        value = float(text)
-    except ValueError:
-        raise InputError(f"{where}: {name} is {text!r}, not a number") from None
+    value = read_number(text, name, where)
     if not math.isfinite(value) or value < 0:
         raise InputError(f"{where}: {name} is {text}; it must be finite and not negative")
     return value

@@ -42,7 +42,7 @@ def read(path: Path) -> Iterator[Located]:
             path=file,
             speaker=speaker,
             gender=gender_of(speaker, genders, str(file)),
-            text=" ".join(text.read_text(encoding="utf-8").split()) or None
+            text=" ".join(text.read_text(encoding="utf-8-sig").split()) or None
             if text.is_file()
             else None,
             language="en",
@@ -55,10 +55,10 @@ def read(path: Path) -> Iterator[Located]:
 def _speakers(file: Path) -> dict[str, tuple[str | None, str | None, str]]:
     """Speaker → age, gender, accent."""
     people: dict[str, tuple[str | None, str | None, str]] = {}
-    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    lines = file.read_text(encoding="utf-8-sig").splitlines() if file.is_file() else []
     for line, text in enumerate(lines, start=1):
         cells = text.split("(")[0].split()
-        if len(cells) >= 3 and cells[1].isdigit():
+        if len(cells) >= 3 and re.fullmatch("[0-9]+", cells[1]):
             # Version 0.80 leaves out the "p" of most speakers, their folders have it.
             name = f"p{cells[0]}" if re.fullmatch(r"\d+", cells[0]) else cells[0]
             accent = cells[3] if len(cells) > 3 else ""

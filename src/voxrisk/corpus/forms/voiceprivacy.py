@@ -5,7 +5,7 @@ all ``*_enrolls`` and ``*_trials*`` are read together. An utterance of several l
 ``trials_f_all`` contains ``trials_f_common``) is one row. Two columns are added: ``role``
 (``enroll`` or ``trial``; the ids in a file ``enrolls``, where there is one, are the enrolment
 utterances) and ``subset``, the directories it was found in. The ``trials`` files themselves are
-read with :func:`voxrisk.corpus.trials.read_trials`.
+read with :func:`voxrisk.files.scores.read_trials`.
 """
 
 import dataclasses

@@ -17,7 +17,7 @@ from voxrisk.types import InputError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LocalLinkability:
+class LocalDSys:
     """How telling each stretch of scores is.
 
     Attributes:
@@ -34,9 +34,7 @@ class LocalLinkability:
     local: Floats
 
 
-def local_linkability(
-    target: ArrayLike, nontarget: ArrayLike, *, omega: float = 1.0
-) -> LocalLinkability:
+def local_d_sys(target: ArrayLike, nontarget: ArrayLike, *, omega: float = 1.0) -> LocalDSys:
     """How sure a score in each bin makes an attacker that two recordings share a speaker.
 
     D(s) = 2·ω·LR/(1 + ω·LR) - 1, not below 0, from histograms of min(⌊n_target/10⌋, 100) equal bins
@@ -50,14 +48,14 @@ def local_linkability(
     if low == high:
         low, high = low - 0.5, high + 0.5
     edges = np.linspace(low, high, bins + 1)
-    return linkability_of_counts(
+    return d_sys_of_counts(
         _kernels.histogram(t, edges), _kernels.histogram(n, edges), edges, omega=omega
     )
 
 
-def linkability_of_counts(
+def d_sys_of_counts(
     target: Floats, nontarget: Floats, edges: Floats, *, omega: float = 1.0
-) -> LocalLinkability:
+) -> LocalDSys:
     """D(s) from counts (or weights) already binned."""
     width = edges[1] - edges[0]
     y1 = target / (target.sum() * width)
@@ -66,15 +64,15 @@ def linkability_of_counts(
     local = np.zeros_like(y1)
     some = (y1 > 0) | (y2 > 0)
     local[some] = (omega * y1[some] - y2[some]) / (omega * y1[some] + y2[some])
-    return LocalLinkability(edges, y1, y2, np.maximum(local, 0.0))
+    return LocalDSys(edges, y1, y2, np.maximum(local, 0.0))
 
 
-def linkability(
+def d_sys(
     target: ArrayLike, nontarget: ArrayLike, *, omega: float = 1.0, compat: str | None = None
 ) -> float:
     """How well scores link recordings of one speaker, over the whole score distribution.
 
-    D_sys = ∫ D(s)·p(s | same speaker) ds (see :func:`local_linkability`). Range 0 (unlinkable, the
+    D_sys = ∫ D(s)·p(s | same speaker) ds (see :func:`local_d_sys`). Range 0 (unlinkable, the
     chance level, up to the noise of small samples) to 1.
 
     Args:
@@ -84,16 +82,16 @@ def linkability(
         compat: ``"vpc"`` integrates by trapezoid over bin centres as the VoicePrivacy scripts do.
             That loses half of both end bins: full separation can give 0.835 instead of 1.
 
-    >>> linkability([2.0] * 20, [0.0] * 20), linkability([1.0] * 20, [1.0] * 30)
+    >>> d_sys([2.0] * 20, [0.0] * 20), d_sys([1.0] * 20, [1.0] * 30)
     (1.0, 0.0)
     """
-    return integrate_linkability(local_linkability(target, nontarget, omega=omega), compat=compat)
+    return integrate_d_sys(local_d_sys(target, nontarget, omega=omega), compat=compat)
 
 
-def integrate_linkability(curve: LocalLinkability, *, compat: str | None = None) -> float:
-    """D_sys of a local curve; see :func:`linkability` for ``compat``."""
+def integrate_d_sys(curve: LocalDSys, *, compat: str | None = None) -> float:
+    """D_sys of a local curve; see :func:`d_sys` for ``compat``."""
     if compat not in (None, "vpc"):
-        raise InputError(f"compat is {compat!r}; linkability knows only 'vpc'")
+        raise InputError(f"compat is {compat!r}; D_sys knows only 'vpc'")
     product = curve.local * curve.target
     width = float(curve.edges[1] - curve.edges[0])
     lost = 0.5 * (product[0] + product[-1]) if compat == "vpc" else 0.0
