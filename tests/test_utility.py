@@ -116,6 +116,84 @@ def test_speech_that_did_not_change_loses_nothing(eight: list[Utterance]) -> Non
     assert (length["interval"]["low"], length["interval"]["high"]) == (0, 0)
 
 
+def test_half_as_long_is_minus_half(eight: list[Utterance], tmp_path: Path) -> None:
+    """The change has a sign, and changes in both directions cancel each other."""
+    halves, doubles = [], []
+    for row in eight:
+        samples = read_audio(row)[: 2 * RATE]
+        for rows, name, length in ((halves, "half", RATE), (doubles, "double", 4 * RATE)):
+            write_audio(tmp_path / name / row.path.name, np.resize(samples, length), rate=RATE)
+            rows.append(replace(row, path=tmp_path / name / row.path.name))
+    whole = [replace(row, start=0.0, end=2.0) for row in eight]
+
+    def change(rows: list[Utterance]) -> Estimate:
+        measured = measure_utility(whole, rows, figures=("duration_change",), resamples=200)
+        return measured.figures["duration_change"]["anonymized"]
+
+    assert change(halves).value == pytest.approx(-0.5)
+    assert change(doubles).value == pytest.approx(1.0)
+    mixed = change([*halves[:4], *doubles[4:6], *whole[6:]])
+    assert mixed.value == pytest.approx(0)
+    assert mixed.interval is not None
+    assert mixed.interval.low < -0.1 < 0.1 < mixed.interval.high
+
+
+def _hears(monkeypatch: pytest.MonkeyPatch, words: dict[str, str]) -> None:
+    """A recogniser that hears what it is told, by the name of the file."""
+
+    def heard(rows: list[Utterance], **_: object) -> list[str]:
+        return [words[row.utterance] for row in rows]
+
+    monkeypatch.setattr("voxrisk.utility.wer.transcribe", heard)
+
+
+def test_a_recogniser_that_fails_on_the_original_is_not_trusted(
+    eight: list[Utterance], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Transcripts of other utterances: both sides are bad, and the loss between them is nothing."""
+    _hears(monkeypatch, {row.utterance: str(row.text) for row in eight})
+    right = utility(eight, eight, figures=("wer",), resamples=0)["wer"]
+    assert [right[side]["parameters"]["trusted"] for side in right] == [True, True]
+    assert "reason" not in right["original"]["parameters"]
+    texts = [str(row.text) for row in eight]
+    swapped = {row.utterance: text for row, text in zip(eight, texts[1:] + texts[:1], strict=True)}
+    wrong = utility(eight, eight, transcripts=swapped, figures=("wer",), resamples=0)["wer"]
+    assert wrong["original"]["value"] > 0.8
+    for side in ("original", "anonymized"):
+        assert wrong[side]["parameters"]["trusted"] is False
+        assert "of the words of the original speech wrong" in wrong[side]["parameters"]["reason"]
+    few = {row.utterance: " ".join(str(row.text).split()[::2]) for row in eight}
+    _hears(monkeypatch, few)
+    half = utility(eight, eight, figures=("wer",), resamples=0)["wer"]["original"]
+    assert 0.4 < half["value"] < 0.6
+    assert half["parameters"]["trusted"] is True
+
+
+def test_swapped_transcripts_are_not_trusted_with_a_real_recogniser(
+    eight: list[Utterance], recogniser: str
+) -> None:
+    texts = {a.utterance: str(b.text) for a, b in zip(eight, [*eight[1:], eight[0]], strict=True)}
+    found = utility(
+        eight[:3], eight[:3], transcripts=texts, figures=("wer",), asr=recogniser, workers=1
+    )
+    assert found["wer"]["original"]["parameters"]["trusted"] is False
+
+
+def test_transcripts_of_other_utterances_are_refused(eight: list[Utterance]) -> None:
+    with pytest.raises(InputError, match="none of the 1 transcripts has the id of an utterance"):
+        utility(eight, eight, transcripts={"x": "HELLO"}, figures=("wer",))
+    found = utility(eight, eight, transcripts={eight[0].utterance: "..."}, figures=("wer",))
+    assert found["missing"]["wer"] == "the transcripts hold no words"
+
+
+def test_several_languages_cost_the_word_error_rate_only(eight: list[Utterance]) -> None:
+    rows = [replace(eight[0], language="de"), replace(eight[1], language="en")]
+    found = utility(rows, rows, figures=("wer", "duration_change"), workers=1)
+    assert "several languages (de, en)" in found["missing"]["wer"]
+    assert "voxrisk utility … --language" in found["missing"]["wer"]
+    assert found["duration_change"]["anonymized"]["value"] == 0
+
+
 def test_a_torn_journal_is_mended_and_nothing_is_done_twice(
     eight: list[Utterance], recogniser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,7 +303,9 @@ def test_a_figure_that_cannot_be_had_says_why_and_the_others_stay(
     assert found["duration_change"]["anonymized"]["interval"] is None
     assert "1 speakers" in found["duration_change"]["anonymized"]["parameters"]["no_interval"]
     german = [replace(eight[0], language="de")]
-    assert "knows English only" in utility(german, german, figures=("wer",))["missing"]["wer"]
+    reason = utility(german, german, figures=("wer",))["missing"]["wer"]
+    assert "knows English only" in reason
+    assert reason.endswith("measure it with `voxrisk utility … --asr whisper-base`")
     monkeypatch.setitem(sys.modules, "jiwer", None)
     monkeypatch.setitem(sys.modules, "pyworld", None)
     found = utility(eight, eight, figures=("wer", "pitch_correlation"))

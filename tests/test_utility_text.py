@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from voxrisk.types import InputError
 from voxrisk.utility.text import normalise, number_words
-from voxrisk.utility.wer import WordErrors, word_errors
+from voxrisk.utility.wer import WordErrors, word_error_rate, word_errors
 
 
 @pytest.mark.parametrize(
@@ -67,3 +68,13 @@ def test_errors_are_counted_against_the_reference(reference: list[str], heard: l
 
 def test_words_where_none_were_said_are_insertions() -> None:
     assert word_errors("...", "thank you") == WordErrors(0, 0, 0, 2)
+
+
+def test_a_word_error_rate_needs_words_and_their_speakers() -> None:
+    nothing = word_errors("...", "")
+    assert nothing == WordErrors(0, 0, 0, 0)
+    assert word_errors("two words", "") == WordErrors(0, 0, 2, 0)
+    with pytest.raises(InputError, match="the transcripts hold no words"):
+        word_error_rate([nothing], ["s"])
+    with pytest.raises(InputError, match="1 utterances but 2 speakers; give one for each"):
+        word_error_rate([word_errors("a", "a")], ["s", "t"])

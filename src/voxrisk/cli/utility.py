@@ -15,7 +15,7 @@ LABELS = {
     "dnsmos": ("DNSMOS overall, 1 to 5", ".2f"),
     "dnsmos_signal": ("DNSMOS speech", ".2f"),
     "dnsmos_background": ("DNSMOS background", ".2f"),
-    "duration_change": ("Duration change", ".1%"),
+    "duration_change": ("Duration change", "+.1%"),
 }
 JOURNAL = ".journal.jsonl"
 LEFT_OUT = {"left_out": "utterances left out", "silent": "silent files, marked 1"}
@@ -109,6 +109,11 @@ def _print(measured: "Utility", folder: Path) -> None:
             for what, words in LEFT_OUT.items():
                 if count := estimate.n.get(what):
                     console.print(f"[yellow]! {LABELS[name][0]}, {side}: {count} {words}[/]")
+    for name, sides in measured.figures.items():
+        reason = next((e.parameters.get("reason") for e in sides.values()), None)
+        if reason:
+            console.print(f"[yellow]! {LABELS[name][0]} cannot be trusted: [/]", end="")
+            console.print(reason, style="yellow", markup=False)
     for name, reason in measured.missing.items():
         console.print(f"[yellow]! {LABELS[name][0]} is missing: [/]", end="")
         console.print(reason, style="yellow", markup=False)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from voxrisk.corpus import Utterance
 from voxrisk.types import Estimate, InputError, MissingExtraError, require
 from voxrisk.utility import duration, pitch, quality, wer
 from voxrisk.utility.estimates import ratio_estimate
+from voxrisk.utility.text import normalise
 
 FIGURES = ("wer", "pitch_correlation", "dnsmos", "duration_change")
 COMPATS = (pitch.COMPAT, quality.COMPAT)
@@ -50,7 +51,7 @@ class _Pairs:
     anonymized: Sequence[Utterance]
     texts: Sequence[str | None]
     asr: str
-    language: str
+    language: str | None
     compat: str | None
     draw: Mapping[str, Any]  # resamples, seed, confidence
     work: Mapping[str, Any]  # journal, workers
@@ -91,7 +92,9 @@ def measure_utility(
     """Every utility figure of a corpus and its anonymized version, with intervals by speakers.
 
     A figure that cannot be had (no transcripts, a package not installed) is named in ``missing``
-    with the reason; the others are still measured.
+    with the reason; the others are still measured. Word error rates carry ``trusted`` among their
+    parameters: where it is False the recogniser fails on the original speech already, ``reason``
+    says so, and no loss may be computed from them.
 
     Args:
         original: Utterances before anonymization; speakers and texts are taken from here.
@@ -118,6 +121,11 @@ def measure_utility(
         raise InputError(f"utility knows compat={' and '.join(map(repr, COMPATS))}, not {compat!r}")
     other = pair(original, anonymized)
     known = {row.utterance: row.text for row in anonymized}
+    if transcripts is not None and not known.keys() & transcripts.keys():
+        raise InputError(
+            f"none of the {len(transcripts)} transcripts has the id of an utterance; "
+            f"ids are like {original[0].utterance!r}"
+        )
     texts = [
         transcripts.get(row.utterance)
         if transcripts is not None
@@ -129,7 +137,7 @@ def measure_utility(
         other,
         texts,
         asr,
-        language or _language(original),
+        language,
         compat,
         {"resamples": resamples, "seed": seed, "confidence": confidence},
         {"journal": journal, "workers": workers},
@@ -192,8 +200,8 @@ def _language(rows: Sequence[Utterance]) -> str:
     languages = sorted({row.language for row in rows if row.language})
     if len(languages) > 1:
         raise InputError(
-            f"utterances are in several languages ({', '.join(languages)}); "
-            "measure them one by one, or name the one to recognise with --language"
+            f"utterances are in several languages ({', '.join(languages)}); measure each by "
+            "itself, or name the one to recognise with `voxrisk utility … --language`"
         )
     return languages[0] if languages else "en"
 
@@ -203,34 +211,40 @@ def _wer(pairs: _Pairs) -> tuple[dict[str, Sides], Cells]:
     if not kept:
         raise _MissingFigureError("no transcripts; add the column text to manifest.csv")
     try:
-        wer.check_language(pairs.asr, pairs.language)
+        language = pairs.language or _language(pairs.original)
+        wer.check_language(pairs.asr, language)
     except InputError as error:
         raise _MissingFigureError(str(error)) from error
+    if not any(normalise(str(pairs.texts[i]), language=language) for i in kept):
+        raise _MissingFigureError("the transcripts hold no words")
     require("jiwer", extra="utility")  # before the long work, not after it
     cells: Cells = {"text": list(pairs.texts)}
     estimates: Sides = {}
     left_out = len(pairs.texts) - len(kept)
     for side, rows in pairs.sides.items():
         heard = wer.transcribe(
-            [rows[i] for i in kept], asr=pairs.asr, language=pairs.language, **pairs.work
+            [rows[i] for i in kept], asr=pairs.asr, language=language, **pairs.work
         )
         errors = [
-            wer.word_errors(str(pairs.texts[i]), words, language=pairs.language)
+            wer.word_errors(str(pairs.texts[i]), words, language=language)
             for i, words in zip(kept, heard, strict=True)
         ]
-        if not any(e.words for e in errors):
-            raise _MissingFigureError("the transcripts hold no words")
         estimates[side] = wer.word_error_rate(
             errors,
             [pairs.speakers[i] for i in kept],
             n={"left_out": left_out} if left_out else None,
-            parameters={"asr": pairs.asr, "language": pairs.language},
+            parameters={"asr": pairs.asr, "language": language},
             **pairs.draw,
         )
         cells["words"] = _spread([e.words for e in errors], kept, len(pairs.texts))
         cells[f"errors_{side}"] = _spread([e.errors for e in errors], kept, len(pairs.texts))
         cells[f"heard_{side}"] = _spread(heard, kept, len(pairs.texts))
-    return {"wer": estimates}, cells
+    trust = wer.trust(estimates["original"].value)
+    trusted = {
+        side: replace(estimate, parameters={**estimate.parameters, **trust})
+        for side, estimate in estimates.items()
+    }
+    return {"wer": trusted}, cells
 
 
 def _spread(values: Sequence[Any], places: Sequence[int], length: int) -> list[Any]:
@@ -287,7 +301,7 @@ def _duration(pairs: _Pairs) -> tuple[dict[str, Sides], Cells]:
     changes = duration.duration_changes(pairs.original, pairs.anonymized)
     estimate = ratio_estimate(
         "duration_change",
-        [abs(change) for change in changes],
+        changes,
         pairs.speakers,
         chance=0.0,
         source=duration.SOURCE,

@@ -26,6 +26,8 @@ RECOGNISERS = tuple(
     for name in MODELS
     if name.startswith("whisper-") and name.endswith("-ct2")
 )
+# Where more words than this are wrong before protection, recogniser or transcripts are wrong.
+UNTRUSTED = 0.6
 SOURCE = "(substitutions + deletions + insertions) / words, NIST sclite"
 
 
@@ -51,6 +53,9 @@ class WordErrors:
 
 def word_errors(reference: str, recognised: str, *, language: str = "en") -> WordErrors:
     """Align two texts after :func:`~voxrisk.utility.text.normalise`.
+
+    Without a word in the reference every recognised word is an insertion; without a recognised word
+    every word of the reference is a deletion; two texts without words have nothing to count.
 
     >>> word_errors("MISTER BROWN WAS LATE", "Mr. Brown is late, late.")
     WordErrors(hits=3, substitutions=1, deletions=0, insertions=1)
@@ -79,9 +84,15 @@ def word_error_rate(
     (as if nothing had been recognised: an empty transcript) and beyond, when words are made up.
 
     Raises:
-        InputError: If there are no words.
+        InputError: If there are no words, or not one speaker for each utterance.
     """
+    if len(errors) != len(speakers):
+        raise InputError(
+            f"wer: {len(errors)} utterances but {len(speakers)} speakers; give one for each"
+        )
     words = [e.words for e in errors]
+    if not any(words):
+        raise InputError("wer: the transcripts hold no words, so no share of them can be wrong")
     kinds = ("substitutions", "deletions", "insertions")
     counts = {kind: sum(getattr(e, kind) for e in errors) for kind in kinds}
     return ratio_estimate(
@@ -98,6 +109,31 @@ def word_error_rate(
         seed=seed,
         confidence=confidence,
     )
+
+
+def trust(original: float) -> dict[str, Any]:
+    """Whether word error rates can be compared, by that of the original speech.
+
+    A recogniser for the language, with the right transcripts, gets most words of clear speech
+    right. At 60 % errors and more before any protection it is the wrong recogniser (another
+    language: 145 %) or the transcripts are of other utterances (99 %): what protection costs cannot
+    be seen then.
+
+    Returns:
+        ``{"trusted": True}``, or ``{"trusted": False, "reason": …}``.
+
+    >>> trust(0.04)
+    {'trusted': True}
+    """
+    if original < UNTRUSTED:
+        return {"trusted": True}
+    return {
+        "trusted": False,
+        "reason": f"the recogniser gets {original:.0%} of the words of the original speech wrong: "
+        "it does not know this speech, or the transcripts belong to other utterances; "
+        "check the texts and the language, or take another recogniser "
+        "(voxrisk utility … --asr)",
+    }
 
 
 def transcribe(
@@ -150,7 +186,7 @@ def check_language(asr: str, language: str) -> str:
     if asr.endswith(".en") and code != "en":
         raise InputError(
             f"the recogniser {asr} knows English only, and the speech is {language!r}; "
-            "choose --asr whisper-base"
+            "measure it with `voxrisk utility … --asr whisper-base`"
         )
     return code
 
