@@ -89,14 +89,14 @@ NOTICES: dict[str, Wording] = {
     ),
     "words_lost": Wording(
         "serious",
-        "A speech recogniser gets {after:.0%} of the words wrong after this protection ({before:.0%} "
-        "before). Speakers may be hard to recognise because the speech is damaged, not because it "
-        "is well protected.",
+        "A speech recogniser gets {after:.0%} of the words wrong after this protection "
+        "({before:.0%} before). Speakers may be hard to recognise because the speech is damaged, "
+        "not because it is well protected.",
     ),
     "words_untrusted": Wording(
         "serious",
-        "The speech recogniser gets {before:.0%} of the words of the original speech wrong: it does "
-        "not fit this speech, or the transcripts do not. No loss of words can be stated.",
+        "The speech recogniser gets {before:.0%} of the words of the original speech wrong: it "
+        "does not fit this speech, or the transcripts do not. No loss of words can be stated.",
     ),
     "no_crowd": Wording(
         "serious",
@@ -130,7 +130,12 @@ NOTICES: dict[str, Wording] = {
         "The attack fails on original speech too (EER {eer:.0%}): a weak attack proves no privacy.",
     ),
     "no_interval": Wording("serious", "Only {speakers} speakers: no interval can be given."),
-    "scores_note": Wording("note", "{text}"),
+    "unknown_speakers": Wording(
+        "serious",
+        "The speakers of {count} trial segments are unknown, so intervals count each as a person "
+        "of its own; name them with --speakers utt2spk.",
+    ),
+    "undefined": Wording("note", "{figure} cannot be given: {why}."),
 }
 
 

@@ -252,11 +252,12 @@ class SimilarityResult:
     def renamed(self, alias: Mapping[str, str]) -> "SimilarityResult":
         """The same with speakers under other names, in the order of these names."""
         order = sorted(range(len(self.speakers)), key=lambda i: alias[self.speakers[i]])
-        tables = {
-            key: tuple(tuple(rows[i][j] for j in order) for i in order)
-            for key, rows in (("oo", self.oo), ("op", self.op), ("pp", self.pp))
-        }
-        return replace(self, speakers=tuple(alias[self.speakers[i]] for i in order), **tables)
+        oo, op, pp = (
+            tuple(tuple(rows[i][j] for j in order) for i in order)
+            for rows in (self.oo, self.op, self.pp)
+        )
+        names = tuple(alias[self.speakers[i]] for i in order)
+        return replace(self, speakers=names, oo=oo, op=op, pp=pp)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -420,3 +421,11 @@ def strongest(attacks: Sequence[AttackResult], metric: str, *, least: bool) -> A
     having = [a for a in attacks if not a.reference and a.ranked and metric in a.figures]
     pick = min if least else max
     return pick(having, key=lambda a: a.figures[metric].value) if having else None
+
+
+def write_schema(folder: Path | str) -> None:
+    """Write ``results-schema.json`` into a folder of documentation."""
+    import json
+
+    text = json.dumps(json_schema(), indent=1, ensure_ascii=False)
+    Path(folder, "results-schema.json").write_text(text + "\n", encoding="utf-8")

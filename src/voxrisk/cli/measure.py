@@ -59,6 +59,9 @@ def measure(
     allow_extra: Annotated[
         bool, typer.Option("--allow-extra", help="Leave out scores that no trial asks for.")
     ] = False,
+    reveal: Annotated[
+        bool, typer.Option("--reveal-speakers", help="Write speaker ids, not pseudonyms.")
+    ] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print results as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Write into a folder in use.")] = False,
 ) -> None:
@@ -67,8 +70,10 @@ def measure(
     SCORES are protected speech compared with protected speech, as the attacker would (any set of
     scores will do). Reads CSV, TSV, Kaldi and VoicePrivacy files, gzip, Parquet and NPZ.
     """
-    from voxrisk.files.atomic import output_folder
-    from voxrisk.pipeline.score_sets import load_sets, measure_sets, write_results
+    from voxrisk.files.atomic import output_folder, write_text
+    from voxrisk.pipeline.pseudonyms import write_shared
+    from voxrisk.pipeline.score_sets import load_sets, measure_sets, results_of
+    from voxrisk.pipeline.tables import as_csv, figure_rows, people_rows
 
     named = [_named(text) for text in scores]
     if len(trials) not in (1, len(named)):
@@ -90,10 +95,14 @@ def measure(
         allow_extra=allow_extra,
     )
     measured = measure_sets(sets, resamples=resamples, seed=seed, confidence=confidence)
-    text = write_results(measured, folder)
+    named_speakers = sorted({name for s in measured for name in s.trials.speakers})
+    results = write_shared(results_of(measured), folder, people=named_speakers, reveal=reveal)
+    write_text(folder / "results.csv", as_csv(figure_rows(results)))
+    if any(a.speakers for a in results.attacks):
+        write_text(folder / "speakers.csv", as_csv(people_rows(results)))
     written = _draw(measured, folder)
     if json_output:
-        print(text)
+        print(results.to_json(), end="")
     else:
         _print(measured, folder, written)
 
@@ -139,8 +148,8 @@ def _print(sets: "Sequence[ScoreSet]", folder: Path, written: Sequence[Path]) ->
             f"{sizes['nontarget']:,} nontarget trials of {sizes['speaker']} speakers",
             style="dim",
         )
-        for warning in s.warnings:
-            console.print(f"  [yellow]! {escape(warning)}[/]")
+        for notice in s.notices:
+            console.print(f"  [yellow]! {escape(notice.text)}[/]")
     names = ", ".join(sorted({path.stem for path in written}))
     console.print(f"\nFigures ({names}; PNG and SVG), results.json and results.csv: {folder}")
 

@@ -81,6 +81,9 @@ def population(
     confidence: Annotated[float, typer.Option(min=0.5, max=0.999)] = 0.95,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     threads: Annotated[int | None, typer.Option(help="Default: all processors.")] = None,
+    reveal: Annotated[
+        bool, typer.Option("--reveal-speakers", help="Write speaker ids, not pseudonyms.")
+    ] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print results as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Write into a folder in use.")] = False,
 ) -> None:
@@ -90,10 +93,12 @@ def population(
     and Kaldi ark or scp with utt2spk or spk2utt. Writes population.png and .svg, results.json,
     results.csv and speakers.csv (the most exposed first).
     """
-    from voxrisk.files.atomic import output_folder
+    from voxrisk.files.atomic import output_folder, write_text
     from voxrisk.files.published import read_published
     from voxrisk.measure.curves import Protocol
-    from voxrisk.pipeline.population_study import Attacker, study, write_results
+    from voxrisk.pipeline.population_study import Attacker, results_of, speaker_rows, study
+    from voxrisk.pipeline.pseudonyms import pseudonyms, write_shared
+    from voxrisk.pipeline.tables import as_csv, figure_rows
     from voxrisk.report.population_figure import population_figure
     from voxrisk.report.style import save
 
@@ -114,10 +119,17 @@ def population(
     published = read_published(under) if under else []
     folder = output_folder(output, force=force)
     found = study(attackers, protocol, tell=_tell)
-    text = write_results(found, folder)
+    people = sorted({risk.speaker for p in found for risk in p.speakers})
+    people = sorted({*people, *(s for p in found for by in p.excluded.values()
+                                for who in by.values() for s in who)})  # fmt: skip
+    results = write_shared(results_of(found, protocol), folder, people=people, reveal=reveal)
+    alias = {s: s for s in people} if reveal else pseudonyms(people)
+    write_text(folder / "results.csv", as_csv(figure_rows(results)))
+    rows = ({**row, "speaker": alias[str(row["speaker"])]} for row in speaker_rows(found))
+    write_text(folder / "speakers.csv", as_csv(rows))
     save(population_figure(found, under=published), folder, "population")
     if json_output:
-        print(text)
+        print(results.to_json(), end="")
     else:
         _print(found, folder)
 

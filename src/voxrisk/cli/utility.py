@@ -51,20 +51,19 @@ def utility(
     """Word error rate, pitch correlation, sound quality and duration, before and after.
 
     Utterances are paired by id. A run that was stopped goes on where it was when the same command
-    is given again. Writes utility.json and utterances.csv.
+    is given again. Writes results.json and utterances.csv.
 
     \b
     Example:
       voxrisk utility corpus protected -o utility
     """
-    import json
-
     from voxrisk.corpus import read_corpus
     from voxrisk.files.atomic import output_folder, write_text
+    from voxrisk.results import FILE, Methods, Results
     from voxrisk.utility import FIGURES, measure_utility
 
     # A journal without results is a stopped run; what it holds is right for any settings.
-    stopped = (out / JOURNAL).is_file() and not (out / "utility.json").exists()
+    stopped = (out / JOURNAL).is_file() and not (out / FILE).exists()
     folder = output_folder(out, force=force or stopped)
     measured = measure_utility(
         read_corpus(original),
@@ -79,11 +78,15 @@ def utility(
         confidence=confidence,
         seed=seed,
     )
-    text = json.dumps(measured.to_json(), indent=2, ensure_ascii=False)
+    results = Results(
+        kind="utility",
+        utility=measured.result(),
+        methods=Methods(seed=seed, confidence=confidence, resamples=resamples),
+    )
     write_text(folder / "utterances.csv", _csv(measured))
-    write_text(folder / "utility.json", text + "\n")
+    text = results.write(folder)
     if as_json:
-        print(text)
+        print(text, end="")
     else:
         _print(measured, folder)
 
@@ -117,7 +120,7 @@ def _print(measured: "Utility", folder: Path) -> None:
     for name, reason in measured.missing.items():
         console.print(f"[yellow]! {LABELS[name][0]} is missing: [/]", end="")
         console.print(reason, style="yellow", markup=False)
-    console.print(f"\nutility.json and utterances.csv: {folder}")
+    console.print(f"\nresults.json and utterances.csv: {folder}")
 
 
 def _table(measured: "Utility") -> Any:

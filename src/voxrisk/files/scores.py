@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from voxrisk.files.numbers import plain_number, read_number
 from voxrisk.files.tables import read_rows
+from voxrisk.notices import Notice, notice
 from voxrisk.types import InputError
 
 if TYPE_CHECKING:
@@ -199,14 +200,14 @@ def join(
     *,
     speakers: Mapping[str, str] | None = None,
     allow_extra: bool = False,
-) -> tuple["Trials", list[str]]:
+) -> tuple["Trials", list[Notice]]:
     """Join scores to a trial list by id, and find the speakers behind the ids.
 
     Speakers come from ``speakers`` (id to speaker), from the trial list's own columns, or from the
     labels: ids that target trials connect are one person.
 
     Returns:
-        The trials, and warnings in plain words.
+        The trials, and what a reader must know about them.
 
     Raises:
         InputError: If a trial has no score, a score has no trial (unless ``allow_extra``), a pair
@@ -236,7 +237,7 @@ def join(
     order = np.argsort(score_code)
     row = order[np.searchsorted(score_code, key_code, sorter=order)]
     is_target = keys.value == 1.0
-    left, right, names, warnings = _speakers(keys, is_target, speakers or {})
+    left, right, names, notices = _speakers(keys, is_target, speakers or {})
     _check_labels(keys, is_target, left, right)
     return (
         Trials(
@@ -247,7 +248,7 @@ def join(
             keys.trial.astype(np.int32),
             tuple(names),
         ),
-        warnings,
+        notices,
     )
 
 
@@ -283,8 +284,8 @@ def _list(names: Sequence[str], total: int) -> str:
 
 def _speakers(
     keys: PairTable, is_target: NDArray[np.bool_], speakers: Mapping[str, str]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str], list[str]]:
-    """Speaker of both sides of every trial, their names, and warnings."""
+) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str], list[Notice]]:
+    """Speaker of both sides of every trial, their names, and notices."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -318,13 +319,10 @@ def _speakers(
     distinct = sorted(set(final))
     number = {name: i for i, name in enumerate(distinct)}
     code = np.array([number[name] for name in final], np.int64)
-    warnings = []
+    notices = []
     if lonely:
-        warnings.append(
-            f"{keys.path}: the speakers of {lonely} trial segments are unknown, so intervals count "
-            "each as a person of its own; name them with --speakers utt2spk"
-        )
-    return code[:n][keys.enroll], code[n:][keys.trial], distinct, warnings
+        notices.append(notice("unknown_speakers", count=lonely))
+    return code[:n][keys.enroll], code[n:][keys.trial], distinct, notices
 
 
 def _check_labels(

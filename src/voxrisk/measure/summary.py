@@ -85,9 +85,7 @@ DEFINITIONS = {
         bounds=(0.0, zebra.FULL_DISCLOSURE),
     ),
     "log10_l": Definition("ZEBRA worst case, log10 l", 0.0, "log10", "lower", f"{_ZEBRA}, Eq. 8"),
-    "d_sys": Definition(
-        "D_sys", 0.0, "", "lower", "Gomez-Barrero et al. 2018", bounds=(0.0, 1.0)
-    ),
+    "d_sys": Definition("D_sys", 0.0, "", "lower", "Gomez-Barrero et al. 2018", bounds=(0.0, 1.0)),
     "mean_rank": Definition("Mean normalised rank", float("nan"), "rate", "higher", _SLICES),
     "median_rank": Definition("Median normalised rank", float("nan"), "rate", "higher", _SLICES),
     "precision_at_1": Definition(

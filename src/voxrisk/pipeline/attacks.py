@@ -54,9 +54,7 @@ def plan_attacks(chosen: Evaluation, speech: Speech, stages: Stages) -> Plan:
             train any.
     """
     have = _available(chosen, speech)
-    missing = {
-        k.name: [need for need in k.needs if need not in have] for k in ATTACKERS.values()
-    }
+    missing = {k.name: [need for need in k.needs if need not in have] for k in ATTACKERS.values()}
     possible = [k for k in ATTACKERS.values() if not missing[k.name]]
     if chosen.attackers:
         wanted = [attacker(name) for name in dict.fromkeys(("original", *chosen.attackers))]

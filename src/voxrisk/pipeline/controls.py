@@ -118,9 +118,7 @@ def _positive(setting: _Setting, attack: Attack, measured: AttackResult) -> list
             f"original speech, control of {attack.knowledge.name}",
         )
         sides = setting.sides
-        scored = score_sides(
-            sides, chosen_rows(rows, sides.enroll), chosen_rows(rows, sides.trial)
-        )
+        scored = score_sides(sides, chosen_rows(rows, sides.enroll), chosen_rows(rows, sides.trial))
         value = setting.eer(scored)
         who, name = f"the {attack.knowledge.name} attacker", attack.knowledge.name
     else:
@@ -148,16 +146,17 @@ def _training(setting: _Setting, attack: Attack) -> list[Control]:
         return []
     chosen, name = setting.chosen, attack.knowledge.name
     unlearn = attack.knowledge.unlearns
-    options = {
-        "seed": chosen.seed,
-        "resamples": chosen.limits.resamples,
-        "confidence": chosen.confidence,
-    }
     question = f"Did the {name} attacker learn to recognise people it was not trained on?"
     expected = "better than chance, and not worse than the untrained recogniser"
     try:
         fit = adapter_fit(ADAPTED, targets=held.targets, unlearn=unlearn, seed=chosen.seed)
-        result = training_control(held.vectors, fit, **options)
+        result = training_control(
+            held.vectors,
+            fit,
+            seed=chosen.seed,
+            resamples=chosen.limits.resamples,
+            confidence=chosen.confidence,
+        )
     except InputError:
         return [
             Control(
@@ -182,7 +181,13 @@ def _training(setting: _Setting, attack: Attack) -> list[Control]:
         )
     ]
     if unlearn and held.targets:
-        told = target_control(held.vectors, held.targets, **options)
+        told = target_control(
+            held.vectors,
+            held.targets,
+            seed=chosen.seed,
+            resamples=chosen.limits.resamples,
+            confidence=chosen.confidence,
+        )
         found.append(
             Control(
                 code="targets",

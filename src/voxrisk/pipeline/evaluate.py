@@ -5,7 +5,6 @@ import io
 import json
 import platform
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -21,12 +20,11 @@ from voxrisk.pipeline.evaluation import Evaluation, is_ready, shared_yaml, write
 from voxrisk.pipeline.findings import (
     measure_attack,
     measure_similarity,
-    renamed,
     share_targets,
     worst_first,
     zero_profile,
 )
-from voxrisk.pipeline.pseudonyms import pseudonyms, write_key
+from voxrisk.pipeline.pseudonyms import write_shared
 from voxrisk.pipeline.sides import Sides, make_sides, write_sides
 from voxrisk.pipeline.speech import Speech, limited, prepare_speech
 from voxrisk.pipeline.stages import Stages
@@ -95,9 +93,7 @@ def evaluate(
         chosen = Evaluation(Path(original), **given)
     except TypeError as error:
         raise InputError(f"{error}; see help(voxrisk.evaluate)") from error
-    return evaluate_speech(
-        chosen, Path(out), stages=Path(stages) if stages else None, force=force
-    )
+    return evaluate_speech(chosen, Path(out), stages=Path(stages) if stages else None, force=force)
 
 
 def evaluate_speech(
@@ -120,7 +116,6 @@ def evaluate_speech(
         found = replace(found, controls=(*found.controls, heard))
     notices = [*_general(chosen, speech, found), *speech.notices, *found.notices, *_words(useful)]
 
-    alias = {s: s for s in speech.people} if chosen.reveal else pseudonyms(speech.people)
     results = Results(
         kind="evaluate",
         title=chosen.title or f"Speech {speech.anonymizer.description}",
@@ -129,17 +124,16 @@ def evaluate_speech(
         encoder=_encoder(chosen.encoder),
         verdict=give_verdict(found.attacks, found.controls),
         controls=found.controls,
-        notices=tuple(n if chosen.reveal else n.pseudonymous(alias) for n in notices),
-        attacks=tuple(renamed(a, alias) for a in found.attacks),
+        notices=tuple(notices),
+        attacks=found.attacks,
         zero_evidence=zero_profile(),
-        similarity=found.similarity and found.similarity.renamed(alias),
+        similarity=found.similarity,
         utility=useful,
-        audio=tuple(_audio(speech, alias)) if chosen.with_audio else (),
+        audio=tuple(_audio(speech)) if chosen.with_audio else (),
         methods=_methods(chosen, speech, found),
     )
-    results.write(folder)
+    shared = write_shared(results, folder, people=speech.people, reveal=chosen.reveal)
     write_text(folder / YAML, write_yaml(chosen, folder))
-    write_key(folder, alias, notices)
     facts = {
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(started)),
         "seconds": round(time.time() - started, 1),
@@ -149,7 +143,7 @@ def evaluate_speech(
         "machine": platform.platform(),
     }
     write_text(folder / "run.json", json.dumps(facts, indent=1) + "\n")
-    return results
+    return shared
 
 
 def _refuse_another_run(chosen: Evaluation, folder: Path, *, force: bool) -> None:
@@ -194,9 +188,7 @@ def _attack(chosen: Evaluation, speech: Speech, stages: Stages, folder: Path) ->
     controls = run_controls(chosen, speech, sides, attacks, measured, stages)
     unsound = failed_attackers(controls)
     ranked = [replace(a, ranked=a.name not in unsound) for a in measured.values()]
-    return _Found(
-        sides, tuple(worst_first(ranked)), tuple(controls), similarity, tuple(notices)
-    )
+    return _Found(sides, tuple(worst_first(ranked)), tuple(controls), similarity, tuple(notices))
 
 
 def _general(chosen: Evaluation, speech: Speech, found: _Found) -> list[Notice]:
@@ -212,7 +204,9 @@ def _general(chosen: Evaluation, speech: Speech, found: _Found) -> list[Notice]:
         for why in dict.fromkeys(found.sides.left_out.values()):
             who = [s for s, reason in found.sides.left_out.items() if reason == why]
             notices.append(notice("left_out", count=len(who), why=why, speakers=who))
-    if roles := sum(bool(row.extra.get("role") or row.extra.get("split")) for row in speech.original):
+    if roles := sum(
+        bool(row.extra.get("role") or row.extra.get("split")) for row in speech.original
+    ):
         notices.append(notice("roles_ignored", count=roles))
     if share_targets(speech):
         notices.append(notice("targets_apart" if chosen.draws_apart else "targets_alike"))
@@ -305,7 +299,7 @@ def _utility(chosen: Evaluation, speech: Speech, stages: Stages) -> UtilityResul
     return fresh[0] if fresh else UtilityResult.from_json((folder / "utility.json").read_bytes())
 
 
-def _audio(speech: Speech, alias: Mapping[str, str]) -> list[AudioPair]:
+def _audio(speech: Speech) -> list[AudioPair]:
     """A few pairs to listen to: one utterance each of speakers across the corpus."""
     people: dict[str, int] = {}
     for i, row in enumerate(speech.original):
@@ -313,7 +307,7 @@ def _audio(speech: Speech, alias: Mapping[str, str]) -> list[AudioPair]:
     step = max(len(people) // PAIRS_OF_AUDIO, 1)
     return [
         AudioPair(
-            speaker=alias[speech.original[i].speaker],
+            speaker=speech.original[i].speaker,
             utterance=f"U{i:04d}",
             text=speech.original[i].text or "",
             original=_data(speech.original[i]),

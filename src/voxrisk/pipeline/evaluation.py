@@ -1,7 +1,7 @@
 """What an evaluation is asked to do: the choices that ``evaluation.yaml`` holds."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path

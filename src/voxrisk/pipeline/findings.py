@@ -46,9 +46,7 @@ MOST_KINDS = 8
 
 def zero_profile() -> Profile:
     """The profile of speech that tells nothing."""
-    return Profile(
-        log_odds=tuple(LOG_ODDS.tolist()), bits=tuple(zero_evidence(LOG_ODDS).tolist())
-    )
+    return Profile(log_odds=tuple(LOG_ODDS.tolist()), bits=tuple(zero_evidence(LOG_ODDS).tolist()))
 
 
 def figures_of(chosen: Evaluation, scored: Trials) -> Mapping[str, Estimate]:
@@ -181,33 +179,34 @@ def _among(scored: Trials, member: NDArray[np.bool_]) -> Trials:
     )
 
 
-def _people(
-    attack: Attack, crowd: Population, similarity: SimilarityResult | None
-) -> list[Person]:
+def _people(attack: Attack, crowd: Population, similarity: SimilarityResult | None) -> list[Person]:
     """Each speaker's own risk at the largest crowd and the longest conversation, worst first."""
-    own: dict[str, dict[str, float]] = {}
-    for metric in ("linkability", "singling_out_self"):
-        mine = [r for r in crowd.speakers if r.metric == metric]
-        if mine:
-            top = max((r.length, r.size) for r in mine)
-            own[metric] = {r.speaker: r.value for r in mine if (r.length, r.size) == top}
     alike: dict[str, float] = {}
     if similarity:
         matrix = getattr(similarity, attack.knowledge.pair.replace("-", "").replace("a", "p"))
         alike = {s: float(matrix[i][i]) for i, s in enumerate(similarity.speakers)}
     spoken, counts = np.unique(attack.trial.speaker, return_counts=True)
     tried = dict(zip(spoken.tolist(), counts.tolist(), strict=True))
+    return [
+        replace(p, similarity=alike.get(p.speaker), trials=tried.get(p.speaker))
+        for p in exposed(crowd)
+    ]
+
+
+def exposed(crowd: Population) -> list[Person]:
+    """Each speaker's risk at the largest crowd and the longest conversation, worst first."""
+    linked, singled = (_at_largest(crowd, m) for m in ("linkability", "singling_out_self"))
     rows = [
-        Person(
-            speaker=speaker,
-            linkability=value,
-            singling_out=own.get("singling_out_self", {}).get(speaker),
-            similarity=alike.get(speaker),
-            trials=tried.get(speaker),
-        )
-        for speaker, value in own.get("linkability", {}).items()
+        Person(speaker=speaker, linkability=value, singling_out=singled.get(speaker))
+        for speaker, value in linked.items()
     ]
     return sorted(rows, key=lambda p: (-(p.linkability or 0.0), p.speaker))
+
+
+def _at_largest(crowd: Population, metric: str) -> dict[str, float]:
+    mine = [r for r in crowd.speakers if r.metric == metric]
+    top = max(((r.length, r.size) for r in mine), default=None)
+    return {r.speaker: r.value for r in mine if (r.length, r.size) == top}
 
 
 def measure_similarity(
@@ -265,15 +264,14 @@ def several_voices(speech: Speech) -> bool:
 def share_targets(speech: Speech) -> bool:
     """Whether every speaker has one target voice only, and there are several."""
     targets = {row.extra.get("target") for row in speech.anonymized}
-    return "" not in targets and None not in targets and len(targets) > 1 and not several_voices(speech)
+    return (
+        "" not in targets
+        and None not in targets
+        and len(targets) > 1
+        and not several_voices(speech)
+    )
 
 
 def worst_first(attacks: Sequence[AttackResult]) -> list[AttackResult]:
     """The most successful attack on protected speech first; failed ones behind; reference last."""
     return sorted(attacks, key=lambda a: (a.reference, not a.ranked, a.eer.value))
-
-
-def renamed(attack: AttackResult, alias: Mapping[str, str]) -> AttackResult:
-    """The same with speakers under other names."""
-    people = tuple(replace(p, speaker=alias[p.speaker]) for p in attack.speakers)
-    return replace(attack, speakers=tuple(sorted(people, key=lambda p: (-(p.linkability or 0), p.speaker))))

@@ -1,22 +1,21 @@
 """A population study of several attackers: from files of embeddings to files of results."""
 
-import csv
-import io
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from voxrisk import __version__
-from voxrisk.files.atomic import write_text
 from voxrisk.files.embeddings import read_embeddings
 from voxrisk.files.score_matrix import read_score_matrix
 from voxrisk.measure.curves import Population, Protocol
 from voxrisk.measure.plda import train_plda
 from voxrisk.measure.population import population_of_scores, population_of_sets
 from voxrisk.measure.scoring import Scorer, cosine
-from voxrisk.types import Estimate, InputError
+from voxrisk.notices import notice
+from voxrisk.pipeline.findings import exposed
+from voxrisk.results import AttackResult, Methods, Results
+from voxrisk.types import InputError
+
+LABELS = {"singling_out": "Singling Out", "linkability": "Linkability"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +80,47 @@ def study(
     return found
 
 
-def write_results(populations: Sequence[Population], folder: Path) -> str:
-    """Write ``results.json``, the tidy ``results.csv`` and ``speakers.csv``; return the JSON."""
-    plain = {"voxrisk": __version__, "attackers": [_plain(p) for p in populations]}
-    text = json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False)
-    write_text(folder / "results.json", text + "\n")
-    rows = (_tidy(p.attacker, e) for p in populations for e in p.estimates)
-    write_text(folder / "results.csv", _csv(rows))
-    people = (
+def results_of(populations: Sequence[Population], protocol: Protocol) -> Results:
+    """What ``voxrisk population`` found, in the form of every command; speakers by their ids."""
+    lengths = sorted({e.length for p in populations for e in p.estimates})
+    sizes = sorted({e.size for p in populations for e in p.estimates})
+    notices = [
+        notice("left_out", count=len(who), speakers=who,
+               why=f"too few utterances for {LABELS[metric]} at L = {length} ({p.attacker})")
+        for p in populations
+        for length, by_metric in p.excluded.items()
+        for metric, who in by_metric.items()
+        if who
+    ]  # fmt: skip
+    return Results(
+        kind="population",
+        title=", ".join(p.attacker for p in populations),
+        notices=tuple(notices),
+        attacks=tuple(
+            AttackResult(
+                name=p.attacker,
+                crowd=p.estimates,
+                reference=p.attacker == "original",
+                speakers=tuple(exposed(p)),
+            )
+            for p in populations
+        ),
+        methods=Methods(
+            seed=protocol.seed,
+            confidence=protocol.confidence,
+            resamples=protocol.resamples,
+            lengths=tuple(lengths),
+            sizes=tuple(sizes),
+        ),
+    )
+
+
+def speaker_rows(populations: Sequence[Population]) -> Iterable[dict[str, object]]:
+    """Every figure of every person, for ``speakers.csv``."""
+    return (
         {
-            "attacker": p.attacker,
-            "metric": risk.metric,
+            "attack": p.attacker,
+            "figure": risk.metric,
             "L": risk.length,
             "N": risk.size,
             "speaker": risk.speaker,
@@ -100,44 +129,3 @@ def write_results(populations: Sequence[Population], folder: Path) -> str:
         for p in populations
         for risk in p.speakers
     )
-    write_text(folder / "speakers.csv", _csv(people))
-    return text
-
-
-def _plain(p: Population) -> dict[str, Any]:
-    return {
-        "attacker": p.attacker,
-        "parameters": dict(p.parameters),
-        "excluded": {length: dict(who) for length, who in p.excluded.items()},
-        "estimates": [e.to_json() for e in p.estimates],
-    }
-
-
-def _tidy(attacker: str, e: Estimate) -> dict[str, Any]:
-    span = asdict(e.interval) if e.interval else {}
-    return {
-        "attacker": attacker,
-        "metric": e.name,
-        "L": e.parameters["L"],
-        "N": e.parameters["N"],
-        "value": e.value,
-        "low": span.get("low", ""),
-        "high": span.get("high", ""),
-        "confidence": span.get("confidence", ""),
-        "method": span.get("method", ""),
-        "chance": e.chance,
-        "chance_paper": e.parameters["chance_paper"],
-        "speakers": e.n["speaker"],
-        "source": e.source,
-    }
-
-
-def _csv(rows: Iterable[Mapping[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = None
-    for row in rows:
-        if writer is None:
-            writer = csv.DictWriter(text, list(row), lineterminator="\n")
-            writer.writeheader()
-        writer.writerow(row)
-    return text.getvalue()

@@ -8,12 +8,14 @@ user gets the same names for the same speakers, so runs can be compared person b
 import hmac
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from voxrisk.files.atomic import atomic
 from voxrisk.models import cache_folder
 from voxrisk.notices import Notice
+from voxrisk.results import AttackResult, Results
 
 SECRET = "pseudonyms.key"
 PRIVATE = "private"
@@ -22,9 +24,51 @@ PRIVATE = "private"
 def pseudonyms(speakers: Sequence[str]) -> dict[str, str]:
     """Speaker → S01 …; the numbers say nothing about the ids."""
     key = _secret()
-    order = sorted(speakers, key=lambda s: hmac.digest(key, s.encode(), "sha256"))
+    order = sorted(set(speakers), key=lambda s: hmac.digest(key, s.encode(), "sha256"))
     width = max(len(str(len(order))), 2)
     return {speaker: f"S{i:0{width}d}" for i, speaker in enumerate(order, start=1)}
+
+
+def write_shared(
+    results: Results, folder: Path, *, people: Sequence[str], reveal: bool = False
+) -> Results:
+    """Write results that may be shared, and beside them, for the owner alone, whose name is whose.
+
+    Args:
+        results: With speakers under their ids.
+        folder: Of the run.
+        people: All speakers, also those that no figure names.
+        reveal: Share ids as they are.
+
+    Returns:
+        The results as they were written.
+    """
+    alias = {s: s for s in people} if reveal else pseudonyms(people)
+    shared = results if reveal else hide_names(results, alias)
+    shared.write(folder / "results.json")
+    _write_key(folder / PRIVATE, alias, results.notices)
+    return shared
+
+
+def hide_names(results: Results, alias: Mapping[str, str]) -> Results:
+    """The same results with speakers under other names, and no file or utterance named."""
+    return replace(
+        results,
+        attacks=tuple(_renamed(a, alias) for a in results.attacks),
+        similarity=results.similarity.renamed(alias) if results.similarity else None,
+        notices=tuple(n.pseudonymous(alias) for n in results.notices),
+        audio=tuple(replace(pair, speaker=alias[pair.speaker]) for pair in results.audio),
+    )
+
+
+def _renamed(attack: AttackResult, alias: Mapping[str, str]) -> AttackResult:
+    people = [
+        replace(p, speaker=alias[p.speaker], nearest_other=alias.get(p.nearest_other or ""))
+        for p in attack.speakers
+    ]
+    # Where two are equally exposed, the order must not be that of their ids.
+    people.sort(key=lambda p: (-(p.linkability or 0.0), -(p.similarity or 0.0), p.speaker))
+    return replace(attack, speakers=tuple(people))
 
 
 def _secret() -> bytes:
@@ -42,11 +86,8 @@ def write_private(path: Path, text: str) -> None:
             stream.write(text)
 
 
-def write_key(folder: Path, alias: dict[str, str], notices: Sequence[Notice]) -> None:
-    """What may not be shared: whose pseudonym is whose, and the notices with ids and details."""
-    private = folder / PRIVATE
+def _write_key(private: Path, alias: Mapping[str, str], notices: Sequence[Notice]) -> None:
     private.mkdir(mode=0o700, parents=True, exist_ok=True)
     rows = "".join(f"{alias[s]},{s}\n" for s in sorted(alias, key=alias.__getitem__))
     write_private(private / "speakers.csv", f"pseudonym,speaker\n{rows}")
-    said = "".join(f"[{n.severity}] {n.text}\n" for n in notices)
-    write_private(private / "notices.txt", said)
+    write_private(private / "notices.txt", "".join(f"[{n.severity}] {n.text}\n" for n in notices))

@@ -1,17 +1,11 @@
 """Score files to results: load, measure, write ``results.json`` and ``results.csv``."""
 
-import csv
 import hashlib
-import io
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
-from voxrisk import __version__
-from voxrisk.files.atomic import write_text
 from voxrisk.files.scores import PairTable, join, read_scores, read_speakers, read_trials
 from voxrisk.measure import (
     DEFINITIONS,
@@ -23,9 +17,15 @@ from voxrisk.measure import (
     tag,
 )
 from voxrisk.measure.resampling import MIN_SPEAKERS
+from voxrisk.notices import Notice, notice
+from voxrisk.pipeline.findings import zero_profile
+from voxrisk.results import AttackResult, Methods, Person, Results
 from voxrisk.types import Estimate, InputError
 
 FEW_SPEAKERS = 20
+REVERSED = 0.55  # an EER above this means that scores point the wrong way
+WEAK = 0.4  # an EER on original speech above this means that the attack is none
+REFERENCE = "original"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,8 +35,8 @@ class ScoreSet:
     Attributes:
         name: What the user calls it.
         trials: The joined trials.
-        files: Path and SHA-256 of every file behind it.
-        warnings: What a reader must know, in plain words.
+        files: SHA-256 of every file behind it, by role.
+        notices: What a reader must know.
         original: The same trials on original speech (OO), if given.
         crossed: Original against protected speech (OP), if given.
         figures: Estimates by name.
@@ -46,8 +46,8 @@ class ScoreSet:
 
     name: str
     trials: Trials
-    files: Mapping[str, Mapping[str, str]]
-    warnings: tuple[str, ...] = ()
+    files: Mapping[str, str]
+    notices: tuple[Notice, ...] = ()
     original: Trials | None = None
     crossed: Trials | None = None
     figures: Mapping[str, Estimate] = field(default_factory=dict)
@@ -63,18 +63,6 @@ class ScoreSet:
     def slug(self) -> str:
         """The name as it may stand in a file name."""
         return re.sub(r"[^A-Za-z0-9._-]+", "_", self.name).strip("._") or "set"
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, as they stand in results.json."""
-        return {
-            "name": self.name,
-            "files": self.files,
-            "sizes": self.trials.sizes,
-            "zebra_tag": self.tag,
-            "warnings": list(self.warnings),
-            "figures": {name: estimate.to_json() for name, estimate in self.figures.items()},
-            "speakers": speaker_rows(self),
-        }
 
 
 def load_sets(
@@ -93,13 +81,13 @@ def load_sets(
     who = read_speakers(speakers) if speakers else {}
     keys = [read_trials(path) for path in trials]
 
-    def load(path: Path, key: PairTable) -> tuple[Trials, list[str]]:
+    def load(path: Path, key: PairTable) -> tuple[Trials, list[Notice]]:
         return join(read_scores(path), key, speakers=who, allow_extra=allow_extra)
 
     sets = []
     for i, (name, path) in enumerate(named):
         key = keys[min(i, len(keys) - 1)]
-        scored, warnings = load(path, key)
+        scored, notices = load(path, key)
         files = {"scores": _file(path), "trials": _file(key.path)}
         original = cross = None
         if reference:
@@ -108,18 +96,17 @@ def load_sets(
         if crossed:
             cross, _ = load(crossed[i], key)
             files["cross"] = _file(crossed[i])
-        sets.append(ScoreSet(name, scored, files, tuple(warnings), original, cross))
+        sets.append(ScoreSet(name, scored, files, tuple(notices), original, cross))
     if reference and sets[0].original is not None:
         files = {"scores": _file(reference), "trials": _file(keys[0].path)}
-        sets.append(ScoreSet("original", sets[0].original, files))
+        sets.append(ScoreSet(REFERENCE, sets[0].original, files))
     return sets
 
 
-def _file(path: Path) -> dict[str, str]:
+def _file(path: Path) -> str:
     inside = [path / name for name in ("scores", "trials") if (path / name).is_file()]
     source = inside[0] if path.is_dir() and inside else path
-    digest = hashlib.sha256(source.read_bytes()).hexdigest() if source.is_file() else ""
-    return {"path": str(path), "sha256": digest}
+    return hashlib.sha256(source.read_bytes()).hexdigest() if source.is_file() else ""
 
 
 def measure_sets(
@@ -130,30 +117,30 @@ def measure_sets(
 
 
 def _measure(s: ScoreSet, resamples: int, seed: int, confidence: float) -> ScoreSet:
-    warnings = list(s.warnings)
+    notices = list(s.notices)
     n = len(s.trials.speakers)
     if resamples and n < MIN_SPEAKERS:
-        warnings.append(f"only {n} speakers: no interval can be given")
+        notices.append(notice("no_interval", speakers=n))
         resamples = 0
     elif n < FEW_SPEAKERS:
-        warnings.append(f"only {n} speakers: the figures may not hold for others")
-    figures = dict(evaluate(s.trials, resamples=resamples, seed=seed, confidence=confidence))
-    if figures["interpolated_eer"].value > 0.55:
-        warnings.append(
-            "scores point the wrong way (strangers score higher than the speaker): check that a "
-            "higher score means more similar"
-        )
+        notices.append(notice("few_speakers", speakers=n))
+    found = evaluate(s.trials, resamples=resamples, seed=seed, confidence=confidence)
+    figures = dict(found)
+    undefined = dict(found.undefined)
+    if s.trials.score.min() == s.trials.score.max():
+        notices.append(notice("scores_constant"))
+    elif figures["interpolated_eer"].value > REVERSED:
+        notices.append(notice("scores_reversed"))
     if s.original is not None:
         plain = evaluate(s.original, resamples=0)["rocch_eer"].value
-        if plain > 0.4:
-            warnings.append(
-                f"the attack fails on original speech too (EER {plain:.0%}): a weak attack proves "
-                "no privacy"
-            )
+        if plain > WEAK:
+            notices.append(notice("weak_on_original", eer=plain))
     matrices: tuple[Similarity, ...] = ()
     try:
+        parts = [s.original, s.crossed, s.trials] if s.crossed is not None else [s.trials]
+        matrices = tuple(similarity_matrix(part) for part in parts if part is not None)
         if s.original is not None and s.trials is not s.original:
-            figures |= evaluate_similarity(
+            alike = evaluate_similarity(
                 s.original,
                 crossed=s.crossed,
                 protected=s.trials,
@@ -161,76 +148,74 @@ def _measure(s: ScoreSet, resamples: int, seed: int, confidence: float) -> Score
                 seed=seed,
                 confidence=confidence,
             )
-        parts = [s.original, s.crossed, s.trials] if s.crossed is not None else [s.trials]
-        matrices = tuple(similarity_matrix(part) for part in parts if part is not None)
+            figures |= alike
+            undefined |= alike.undefined
     except InputError as error:
-        warnings.append(f"no voice similarity: {error}")
+        notices.append(notice("no_similarity", figure="Voice similarity", why="not every pair of "
+                              "speakers was compared", detail=str(error)))  # fmt: skip
+    notices += [
+        notice("undefined", figure=DEFINITIONS[name].label, why=why.rstrip("."))
+        for name, why in undefined.items()
+    ]
     return replace(
         s,
         figures=figures,
         similarities=matrices,
-        warnings=tuple(warnings),
+        notices=tuple(notices),
         confidence=confidence,
     )
 
 
-def speaker_rows(s: ScoreSet) -> list[dict[str, Any]]:
+def people(s: ScoreSet) -> tuple[Person, ...]:
     """Who stands out: similarity of each voice to itself and to the most similar other voice.
 
     With OO, OP and PP the first is S_OP(i, i): how well the original voice finds its protected
     self. Most exposed first.
     """
     if not s.similarities:
-        return []
+        return ()
     matrix = s.similarities[1 if len(s.similarities) == 3 else 0]
     rows = []
     for i, speaker in enumerate(matrix.speakers):
         others = [(float(matrix.matrix[i, j]), j) for j in range(len(matrix.speakers)) if j != i]
         nearest, j = max(others)
         rows.append(
-            {
-                "speaker": speaker,
-                "similarity_to_self": float(matrix.matrix[i, i]),
-                "nearest_other": matrix.speakers[j],
-                "similarity_to_nearest": nearest,
-            }
+            Person(
+                speaker=speaker,
+                similarity=float(matrix.matrix[i, i]),
+                nearest_other=matrix.speakers[j],
+                similarity_to_nearest=nearest,
+            )
         )
-    return sorted(rows, key=lambda row: (-row["similarity_to_self"], row["speaker"]))
+    return tuple(sorted(rows, key=lambda p: (-(p.similarity or 0.0), p.speaker)))
 
 
-def write_results(sets: Sequence[ScoreSet], folder: Path) -> str:
-    """Write ``results.json``, the tidy ``results.csv`` and ``speakers.csv``; return the JSON."""
-    plain = {"voxrisk": __version__, "sets": [s.to_json() for s in sets]}
-    text = json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False)
-    write_text(folder / "results.json", text + "\n")
-    rows = [_tidy(s, estimate) for s in sets for estimate in s.figures.values()]
-    write_text(folder / "results.csv", _csv(rows))
-    people = [{"set": s.name, **row} for s in sets for row in speaker_rows(s)]
-    if people:
-        write_text(folder / "speakers.csv", _csv(people))
-    return text
-
-
-def _tidy(s: ScoreSet, e: Estimate) -> dict[str, Any]:
-    span = e.interval
-    return {
-        "set": s.name,
-        "figure": e.name,
-        "value": e.value,
-        "low": span.low if span else "",
-        "high": span.high if span else "",
-        "confidence": span.confidence if span else "",
-        "method": span.method if span else "",
-        "chance": e.chance,
-        "unit": DEFINITIONS[e.name].unit,
-        **{f"n_{key}": value for key, value in e.n.items()},
-        "source": e.source,
-    }
-
-
-def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+def results_of(sets: Sequence[ScoreSet]) -> Results:
+    """What ``voxrisk measure`` found, in the form of every command; speakers by their ids."""
+    notices: list[Notice] = []
+    for s in sets:
+        notices += [n for n in s.notices if n not in notices]
+    drawn = [e.parameters for s in sets for e in s.figures.values() if e.interval]
+    return Results(
+        kind="measure",
+        title=", ".join(s.name for s in sets),
+        notices=tuple(notices),
+        attacks=tuple(
+            AttackResult(
+                name=s.name,
+                figures=s.figures,
+                tag=s.tag,
+                speakers=people(s),
+                sizes=s.trials.sizes,
+                reference=s.name == REFERENCE,
+            )
+            for s in sets
+        ),
+        zero_evidence=zero_profile(),
+        methods=Methods(
+            confidence=sets[0].confidence,
+            seed=int(drawn[0].get("seed", 0)) if drawn else 0,
+            resamples=int(drawn[0].get("resamples", 0)) if drawn else 0,
+            hashes={f"{s.name}, {role}": sha for s in sets for role, sha in s.files.items()},
+        ),
+    )

@@ -38,7 +38,9 @@ class Sides:
     rows: Mapping[str, Utterance]
     listed: tuple[Trial, ...]
 
-    def scored(self, score: Sequence[float] | np.ndarray[tuple[int], np.dtype[np.float64]]) -> Trials:
+    def scored(
+        self, score: Sequence[float] | np.ndarray[tuple[int], np.dtype[np.float64]]
+    ) -> Trials:
         """The trials with a score for each."""
         return trials(
             score,

@@ -105,9 +105,7 @@ def curve_rows(results: Results) -> list[CurveRow]:
 
 def curve_table(results: Results, metric: str) -> list[tuple[str, Estimate]]:
     """The numbers of one row of curves, each with its attacker's names."""
-    return [
-        (words.both_names(a), e) for a in results.attacks for e in a.crowd if e.name == metric
-    ]
+    return [(words.both_names(a), e) for a in results.attacks for e in a.crowd if e.name == metric]
 
 
 def _sizes_axis(sizes: Sequence[int]) -> Axis:
@@ -181,18 +179,20 @@ def _curve(
     marked = _spread([plot.x.share(e.size) for e in points])
     for k, e in enumerate(points):
         value = _risk(metric, e.value)
-        tip = f"{words.both_names(attacker)}\nL = {e.length}, N = {e.size:,}: {words.percent(value)}"
+        tip = (
+            f"{words.both_names(attacker)}\nL = {e.length}, N = {e.size:,}: {words.percent(value)}"
+        )
         if metric == "rocch_eer":
             tip += f" (EER {words.percent(e.value)})"
-        low = high = None
-        if e.interval:
-            low, high = e.interval.low, e.interval.high
-            ends = sorted((_risk(metric, low), _risk(metric, high)))
+        span = e.interval
+        if span:
+            ends = sorted((_risk(metric, span.low), _risk(metric, span.high)))
             tip += f"\ninterval {words.bounds(metric, *ends)}"
         tip += f"\nguessing {words.percent(_risk(metric, e.chance))}"
         plot.point(
             e.size, value, colour, shape, tip, size=3.0 if k in marked else 0,
-            metric=metric, l=e.length, n=e.size, value=e.value, low=low, high=high,
+            metric=metric, l=e.length, n=e.size, value=e.value,
+            low=span and span.low, high=span and span.high,
         )  # fmt: skip
     plot.end()
 

@@ -229,9 +229,7 @@ def _place(system: System) -> tuple[float, float]:
     return linked.value if linked else unknown, learned.value if learned else unknown
 
 
-def _references(
-    runs: Sequence[Results], names: Sequence[str], settings: Settings
-) -> list[System]:
+def _references(runs: Sequence[Results], names: Sequence[str], settings: Settings) -> list[System]:
     """Speech as it was, once for each corpus."""
     found: dict[str, System] = {}
     for name, run in zip(names, runs, strict=True):
@@ -242,9 +240,7 @@ def _references(
     if len(found) == 1:
         (only,) = found.values()
         series = Series("original", "original speech", style.INK, "circle")
-        return [
-            System(series, only.run, only.cells, only.profile, None, None, only.wer)
-        ]
+        return [System(series, only.run, only.cells, only.profile, None, None, only.wer)]
     return list(found.values())
 
 
@@ -318,9 +314,7 @@ def _lead(
     return said
 
 
-def _differences(
-    ranked: Sequence[System], setting: tuple[int, int] | None
-) -> list[Difference]:
+def _differences(ranked: Sequence[System], setting: tuple[int, int] | None) -> list[Difference]:
     """Linkability of the same speakers under each pair of systems, strongest attacker each."""
     found = []
     for first, second in combinations(ranked, 2):

@@ -144,9 +144,7 @@ def _context(r: Results) -> dict[str, object]:
 
 def legend_entries(r: Results) -> list[Series]:
     """Name, colour and mark of each attacker, in the order of the results."""
-    return [
-        Series(a.name, words.both_names(a), *words.look(a, i)) for i, a in enumerate(r.attacks)
-    ]
+    return [Series(a.name, words.both_names(a), *words.look(a, i)) for i, a in enumerate(r.attacks)]
 
 
 def _settings(r: Results) -> list[Setting]:
@@ -207,9 +205,7 @@ def _utility(utility: UtilityResult) -> list[UtilityRow]:
     ]
 
 
-def _planes(
-    r: Results, settings: list[Setting], entries: list[Series]
-) -> list[tuple[Markup, str]]:
+def _planes(r: Results, settings: list[Setting], entries: list[Series]) -> list[tuple[Markup, str]]:
     """Charts of privacy against usefulness, each with its caption."""
     if r.utility is None or "wer" in r.utility.untrusted:
         return []

@@ -2,7 +2,7 @@
 
 from voxrisk.utility.pitch import pitch_correlation, pitch_correlations, track_pitch
 from voxrisk.utility.quality import Quality, dnsmos, rate_quality
-from voxrisk.utility.summary import FIGURES, Utility, measure_utility, utility
+from voxrisk.utility.summary import FIGURES, Utility, measure_utility
 from voxrisk.utility.text import normalise
 from voxrisk.utility.wer import WordErrors, transcribe, word_error_rate, word_errors
 
@@ -19,7 +19,6 @@ __all__ = [
     "rate_quality",
     "track_pitch",
     "transcribe",
-    "utility",
     "word_error_rate",
     "word_errors",
 ]

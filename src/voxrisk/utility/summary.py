@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from voxrisk.corpus import Utterance
+from voxrisk.results import UtilityResult
 from voxrisk.types import Estimate, InputError, MissingExtraError, require
 from voxrisk.utility import duration, pitch, quality, wer
 from voxrisk.utility.estimates import ratio_estimate
@@ -34,13 +35,14 @@ class Utility:
     missing: Mapping[str, str]
     rows: Sequence[Mapping[str, Any]]
 
-    def to_json(self) -> dict[str, Any]:
-        """The ``utility`` entry of results.json."""
-        plain: dict[str, Any] = {
-            name: {side: estimate.to_json() for side, estimate in sides.items()}
-            for name, sides in self.figures.items()
-        }
-        return {**plain, "missing": dict(self.missing)}
+    def result(self) -> UtilityResult:
+        """The figures without the utterances, as results hold them."""
+        untrusted = {}
+        for name, sides in self.figures.items():
+            for estimate in sides.values():
+                if not estimate.parameters.get("trusted", True):
+                    untrusted[name] = str(estimate.parameters["reason"])
+        return UtilityResult(figures=self.figures, missing=self.missing, untrusted=untrusted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +65,6 @@ class _Pairs:
     @property
     def sides(self) -> dict[str, Sequence[Utterance]]:
         return {"original": self.original, "anonymized": self.anonymized}
-
-
-def utility(
-    original: Sequence[Utterance],
-    anonymized: Sequence[Utterance],
-    **options: Any,
-) -> dict[str, Any]:
-    """:func:`measure_utility` as plain JSON: the ``utility`` entry of results.json."""
-    return measure_utility(original, anonymized, **options).to_json()
 
 
 def measure_utility(

@@ -7,9 +7,7 @@ from voxrisk.results import AttackResult, Criterion
 from voxrisk.types import Estimate
 
 
-def _finding(
-    attacks: Sequence[AttackResult], *, name: str, metric: str, words: str
-) -> Criterion:
+def _finding(attacks: Sequence[AttackResult], *, name: str, metric: str, words: str) -> Criterion:
     ranked = [
         (e, attack)
         for attack in attacks
@@ -18,7 +16,9 @@ def _finding(
     ]
     if not ranked:
         return Criterion(
-            name=name, level="not assessed", sentence=f"There is too little speech to assess {name}."
+            name=name,
+            level="not assessed",
+            sentence=f"There is too little speech to assess {name}.",
         )
     e, worst = max(ranked, key=lambda row: row[0].value - row[0].chance)
     reference = next((a for a in attacks if a.reference), None)
