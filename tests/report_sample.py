@@ -112,9 +112,9 @@ def sample(
     )  # fmt: skip
 
 
-def with_attack(run: Results, name: str, **changes: object) -> Results:
+def with_attack(run: Results, who: str, **changes: object) -> Results:
     """The same run with one attack changed."""
-    attacks = (replace(a, **changes) if a.name == name else a for a in run.attacks)
+    attacks = (replace(a, **changes) if a.name == who else a for a in run.attacks)
     return replace(run, attacks=tuple(attacks))
 
 

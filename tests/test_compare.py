@@ -1,10 +1,8 @@
 """Comparing systems: only like with like, and no difference claimed that the data do not carry."""
 
-import copy
-import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +10,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from report_browser import CONTRAST, chromium, opened
-from report_sample import sample
+from report_sample import sample, with_attack, with_control
 from voxrisk.cli import app
 from voxrisk.measure.paired import paired_difference
 from voxrisk.report import words
@@ -23,20 +21,20 @@ from voxrisk.report.compare import (
     system_names,
     write_compare,
 )
+from voxrisk.results import AttackResult, Results
 from voxrisk.types import InputError
 
 
 @pytest.fixture(scope="module")
-def runs() -> list[dict[str, Any]]:
+def runs() -> list[Results]:
     weak = sample(strength=1.2, title="weak <b>bold</b>")
     strong = sample(seed=1, strength=0.35, title="strong")
-    twin = copy.deepcopy(weak)
-    twin["anonymizer"]["name"] = "twin"
+    twin = replace(weak, anonymizer=replace(weak.anonymizer, name="twin"))
     return [weak, strong, twin]
 
 
 @pytest.fixture(scope="module")
-def path(runs: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path(runs: list[Results], tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("compare") / "compare.html"
     write_compare(runs, file)
     return file
@@ -48,8 +46,13 @@ def browser():
         yield started
 
 
-def strongest(run: dict[str, Any]) -> dict[str, Any]:
-    return run["attackers"][0]
+def strongest(run: Results) -> AttackResult:
+    return run.attacks[0]
+
+
+def with_speech(run: Results, sha256: str) -> Results:
+    """The same run, started from other speech."""
+    return replace(run, methods=replace(run.methods, hashes={"original": sha256}))
 
 
 def test_ranking_has_the_least_linked_first_and_the_numbers_of_the_runs(browser, path, runs):
@@ -57,20 +60,124 @@ def test_ranking_has_the_least_linked_first_and_the_numbers_of_the_runs(browser,
         rows = seen.page.locator("#ranking tbody tr").all()
         names = [r.get_attribute("data-system") for r in rows]
         assert names == ["strong", "weak <b>bold</b>", "twin", "original speech"]
-        value = next(
-            e for e in strongest(runs[1])["population"]
-            if (e["metric"], e["L"], e["N"]) == ("linkability", 3, 20)
-        )  # fmt: skip
+        value = strongest(runs[1]).at("linkability", 3, 20)
         text = rows[0].text_content()
-        assert words.percent(value["value"]) in text
-        assert words.bounds("linkability", value["low"], value["high"]) in text
+        assert words.estimate(value) in text
+        assert words.interval(value) in text
         assert seen.said == []
         assert [u for u in seen.requests if not u.startswith("data:")] == [path.as_uri()]
 
 
+def test_every_figure_stands_with_the_attacker_it_belongs_to(browser, runs, tmp_path):
+    """The strongest attacker is not the same by every figure."""
+    strong = runs[1]
+    semi = strong.attackers["semi-informed"]
+    surer = {**semi.figures, "log10_l": replace(semi.figures["log10_l"], value=9.0)}
+    other = with_attack(strong, "semi-informed", figures=surer, tag="F")
+    write_compare([runs[0], other], tmp_path / "c.html")
+    with opened(browser, tmp_path / "c.html") as seen:
+        row = seen.page.locator('#ranking tr[data-system="strong"]')
+        who = {
+            label: row.locator(f'td[data-label="{label}"] .who').text_content()
+            for label in ("Linkability", "Singling Out", "Equal error rate",
+                          "Expected disclosure", "Worst case")
+        }  # fmt: skip
+        assert who.pop("Worst case") == words.both_names(semi)
+        assert "tag F" in row.locator('td[data-label="Worst case"]').text_content()
+        for label, metric in (("Linkability", "linkability"), ("Singling Out", "singling_out")):
+            best = max(strong.attacks[:-1], key=lambda a, m=metric: a.at(m, 3, 20).value)
+            assert who.pop(label) == words.both_names(best)
+            shown = row.locator(f'td[data-label="{label}"]').text_content()
+            assert words.estimate(best.at(metric, 3, 20)) in shown
+        assert set(who.values()) == {words.both_names(strongest(strong))}
+        reference = seen.page.locator("#ranking tr.reference")
+        assert reference.count() == 1
+        assert reference.locator(".who").count() == 0
+
+
+def test_original_speech_stands_once_for_each_corpus(browser, runs, tmp_path):
+    other = with_speech(runs[1], "0" * 64)
+    for chosen, expected in (
+        (runs, ["original speech"]),
+        ([runs[0], other, runs[2]],
+         ["original speech of weak <b>bold</b>", "original speech of strong"]),
+    ):  # fmt: skip
+        write_compare(chosen, tmp_path / "c.html")
+        with opened(browser, tmp_path / "c.html") as seen:
+            rows = seen.page.locator("#ranking tr.reference").all()
+            assert [r.get_attribute("data-system") for r in rows] == expected
+            eer = words.estimate(chosen[0].reference.eer)
+            assert eer in rows[0].locator('td[data-label="Equal error rate"]').text_content()
+
+
+def failed(run: Results, headline: str) -> Results:
+    """The same run as a verdict on a failed control leaves it."""
+    run = with_control(run, "positive", passed=False)
+    criteria = tuple(
+        replace(c, level="test failed") if c.assessed else c for c in run.verdict.criteria
+    )
+    return replace(run, verdict=replace(run.verdict, headline=headline, criteria=criteria))
+
+
+def test_a_failed_run_is_ranked_last_and_its_headline_is_a_warning(browser, runs, tmp_path):
+    """Its low risk is that of a broken attack."""
+    headline = "This test failed: the recogniser does not recognise people even in original speech."
+    broken = failed(runs[1], headline)
+    write_compare([runs[0], broken, runs[2]], tmp_path / "c.html")
+    with opened(browser, tmp_path / "c.html") as seen:
+        said = seen.page.locator(".warning.serious").all_text_contents()
+        assert said == [f"Warning. strong: {headline}"]
+        rows = seen.page.locator("#ranking tbody tr")
+        names = [r.get_attribute("data-system") for r in rows.all()]
+        assert names == ["weak <b>bold</b>", "twin", "strong", "original speech"]
+        assert rows.nth(2).locator("th").text_content() == "strongits test failed"
+        lead = seen.page.locator(".lead").text_content()
+        assert lead.startswith("Lowest linkability: weak <b>bold</b>")
+        assert "strong" not in lead
+        differences = seen.page.locator("#difference-table tbody tr").all_text_contents()
+        assert ["not tested: the test of strong failed" in d for d in differences] == [
+            False, True, True,
+        ]  # fmt: skip
+        assert [t for r, t in seen.page.evaluate(CONTRAST) if r < 4.5] == []
+    write_compare([broken, failed(runs[0], headline)], tmp_path / "c.html")
+    assert "none is shown to protect anybody" in (tmp_path / "c.html").read_text()
+
+
+def test_an_attacker_that_failed_its_control_is_not_counted(browser, runs, tmp_path):
+    deaf = with_attack(runs[2], "informed", ranked=False)
+    assert "informed" not in common_attackers([runs[0], deaf])
+    write_compare([runs[0], deaf], tmp_path / "c.html")
+    with opened(browser, tmp_path / "c.html") as seen:
+        said = seen.page.locator(".warning.serious").all_text_contents()
+        assert (
+            "Warning. twin: the informed attacker failed its control and is not counted here."
+            in said
+        )
+        assert any(
+            t.startswith("Warning. weak <b>bold</b> was also attacked by: informed.") for t in said
+        )
+        who = seen.page.locator("#ranking .who").all_text_contents()
+        assert who
+        assert words.both_names(strongest(deaf)) not in who
+
+
+def test_a_control_that_was_not_made_is_no_failure(runs, tmp_path):
+    write_compare([runs[0], with_control(runs[1], "words", passed=None)], tmp_path / "c.html")
+    assert "Warning." not in (tmp_path / "c.html").read_text()
+
+
+def test_synthetic_voices_and_results_of_other_commands(runs, tmp_path):
+    made = replace(runs[0], corpus=replace(runs[0].corpus, synthetic="espeak-ng"))
+    write_compare([made, runs[1]], tmp_path / "c.html")
+    assert "Voices are synthetic" in (tmp_path / "c.html").read_text()
+    with pytest.raises(InputError, match=r"'voxrisk measure'; a comparison needs those of"):
+        write_compare([runs[0], replace(runs[1], kind="measure")], tmp_path / "d.html")
+    assert not (tmp_path / "d.html").exists()
+
+
 def test_differences_are_paired_by_speaker_and_twins_do_not_differ(browser, path, runs):
     def linked(run):
-        return {s["speaker"]: s["linkability"] for s in strongest(run)["speakers"]}
+        return {p.speaker: p.linkability for p in strongest(run).speakers}
 
     a, b = linked(runs[1]), linked(runs[0])
     expected = paired_difference([a[s] for s in sorted(a)], [b[s] for s in sorted(a)])
@@ -82,7 +189,9 @@ def test_differences_are_paired_by_speaker_and_twins_do_not_differ(browser, path
         assert "no difference shown" in rows[2]
         lead = seen.page.locator(".lead").text_content()
         assert lead.startswith("Lowest linkability: strong")
-        assert lead.endswith("It is shown to be lower than that of weak <b>bold</b>, twin.")
+        assert "It is shown to be lower than that of weak <b>bold</b>, twin." in lead
+        price = words.estimate(runs[1].utility.get("wer"))
+        assert lead.endswith(f"The price: {price} of the words are recognised wrongly.")
 
 
 def test_twins_alone_are_not_ranked_in_words(runs, tmp_path):
@@ -109,39 +218,44 @@ def test_points_of_the_planes_are_those_of_the_runs(browser, path, runs):
             "[...document.querySelectorAll('svg.plot')].slice(0, 2).map(s =>"
             " [...s.querySelectorAll('.pt')].map(p => [+p.dataset.across, +p.dataset.value]))"
         )
-    eer = {
-        (r["utility"]["wer"]["anonymized"]["value"], strongest(r)["figures"]["rocch_eer"]["value"])
-        for r in runs
-    }
-    deid = {(r["similarity"]["deid"]["value"], r["similarity"]["g_vd"]["value"]) for r in runs}
+    eer = {(r.utility.get("wer").value, strongest(r).eer.value) for r in runs}
+    alike = [r.similarity.figures for r in runs]
+    deid = {(figures["deid"].value, figures["g_vd"].value) for figures in alike}
     assert {tuple(p) for p in drawn[0]} == eer
     assert {tuple(p) for p in drawn[1]} == deid
 
 
 def test_attackers_that_not_every_run_has_are_left_out_and_named(runs, tmp_path):
-    fewer = copy.deepcopy(runs[1])
-    fewer["attackers"] = [a for a in fewer["attackers"] if a["name"] != "informed"]
+    weaker = tuple(a for a in runs[1].attacks if a.name != "informed")
+    fewer = replace(runs[1], attacks=weaker)
     assert common_attackers([runs[0], fewer])[0] == "semi-informed"
     write_compare([runs[0], fewer], tmp_path / "c.html")
     assert "was also attacked by: informed" in (tmp_path / "c.html").read_text()
-    fewer["attackers"] = [a for a in fewer["attackers"] if a["reference"]]
+    nobody = replace(fewer, attacks=(fewer.reference,))
     with pytest.raises(InputError, match="no attacker in common"):
-        write_compare([runs[0], fewer], tmp_path / "d.html")
+        write_compare([runs[0], nobody], tmp_path / "d.html")
 
 
 def test_other_speech_is_warned_of_and_its_speakers_are_not_paired(runs, tmp_path):
-    other = copy.deepcopy(runs[1])
-    other["methods"]["hashes"]["original"] = "0" * 64
-    write_compare([runs[0], other], tmp_path / "c.html")
+    write_compare([runs[0], with_speech(runs[1], "0" * 64)], tmp_path / "c.html")
     text = (tmp_path / "c.html").read_text()
     assert "do not share the original speech" in text
     assert "speakers cannot be paired" in text
 
 
+def test_a_word_error_rate_that_cannot_be_believed_is_not_compared(browser, runs, tmp_path):
+    doubted = replace(runs[1], utility=replace(runs[1].utility, untrusted={"wer": "93 % wrong"}))
+    write_compare([runs[0], doubted], tmp_path / "c.html")
+    with opened(browser, tmp_path / "c.html") as seen:
+        cell = seen.page.locator('#ranking tr[data-system="strong"] td').last
+        assert cell.text_content().strip() == "–"
+
+
 def test_crowd_is_the_largest_that_every_run_has(runs):
-    small = copy.deepcopy(runs[1])
-    for a in small["attackers"]:
-        a["population"] = [e for e in a["population"] if (e["L"], e["N"]) != (3, 20)]
+    def smaller(a):
+        return replace(a, crowd=tuple(e for e in a.crowd if (e.length, e.size) != (3, 20)))
+
+    small = replace(runs[1], attacks=tuple(smaller(a) for a in runs[1].attacks))
     attackers = common_attackers(runs)
     assert common_setting(runs, attackers, "linkability") == (3, 20)
     assert common_setting([runs[0], small], attackers, "linkability") == (3, 10)
@@ -167,7 +281,7 @@ def test_systems_of_one_name_are_told_apart(runs):
 def test_commands_write_the_pages_and_refuse_to_overwrite(runs, tmp_path):
     for name, run in zip("ab", runs, strict=False):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "results.json").write_text(json.dumps(run))
+        run.write(tmp_path / name)
     call = CliRunner().invoke
     where = ["-o", str(tmp_path / "c.html")]
     both = [f"x={tmp_path / 'a'}", str(tmp_path / "b")]
@@ -185,21 +299,26 @@ def test_commands_write_the_pages_and_refuse_to_overwrite(runs, tmp_path):
     assert "results.json is not there; give the folder" in str(nothing.exception)
     (tmp_path / "results.json").write_text("{")
     assert "not JSON" in str(call(app, ["report", str(tmp_path)]).exception)
-    (tmp_path / "results.json").write_text("[1]")
-    assert "not of an evaluation" in str(call(app, ["report", str(tmp_path)]).exception)
+    (tmp_path / "results.json").write_text('{"schema": 1, "attackers": []}')
+    older = str(call(app, ["compare", *both, str(tmp_path), *where, "--force"]).exception)
+    assert "schema 1, and this voxrisk reads schema 2" in older
+    replace(runs[0], kind="measure").write(tmp_path)
+    other = str(call(app, ["report", str(tmp_path), "--force"]).exception)
+    assert "a report needs those of 'voxrisk evaluate'" in other
 
 
-def test_without_target_voices_the_informed_attacker_stands_for_the_adversarial_one(
-    runs: list[dict[str, Any]], tmp_path: Path
+def test_without_target_voices_the_informed_attacker_stands_for_those_who_unlearn(
+    runs: list[Results], tmp_path: Path
 ) -> None:
     """Else the strongest attacker of a system with targets would be left out of the comparison."""
-    targets, none = copy.deepcopy(runs[0]), copy.deepcopy(runs[1])
-    for run in (targets, none):
-        run["attackers"][1]["name"] = "informed"
-    targets["attackers"][0]["name"] = "informed + adversarial"
-    assert "informed + adversarial" not in common_attackers([targets, none])
-    none["anonymizer"]["target_selection"] = None
-    assert common_attackers([targets, none])[0] == "informed + adversarial"
-    write_compare([none, targets], tmp_path / "c.html", names=["none", "targets"])
-    page = (tmp_path / "c.html").read_text()
-    assert "was also attacked by: informed + adversarial" not in page
+    for name in ("informed + adversarial", "informed + erasing"):
+        targets = with_attack(runs[0], "informed", name=name)
+        targets = with_attack(targets, "semi-informed", name="informed")
+        none = with_attack(with_attack(runs[1], "informed", name="x"), "semi-informed",
+                           name="informed")  # fmt: skip
+        assert name not in common_attackers([targets, none])
+        none = replace(none, anonymizer=replace(none.anonymizer, target_selection=None))
+        assert common_attackers([targets, none])[0] == name
+        write_compare([none, targets], tmp_path / "c.html", names=["none", "targets"])
+        page = (tmp_path / "c.html").read_text()
+        assert f"was also attacked by: {name}" not in page

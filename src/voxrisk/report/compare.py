@@ -35,8 +35,7 @@ class Cell(NamedTuple):
     """A figure and the attacker who reached it."""
 
     value: Estimate
-    attacker: str
-    tag: str = ""
+    attack: AttackResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +54,11 @@ class System:
     def name(self) -> str:
         """What it is called."""
         return self.series.name
+
+    @property
+    def failed(self) -> bool:
+        """Whether a control voids the run: nothing in it may look like privacy."""
+        return _failed(self.run)
 
     def value(self, metric: str) -> Estimate | None:
         """A figure of the strongest attacker."""
@@ -199,13 +203,13 @@ def _system(
         points = [(a, e) for a in attacks if setting and (e := a.at(metric, *setting))]
         if points:
             who, value = max(points, key=lambda item: item[1].value)
-            cells[metric] = Cell(value, words.both_names(who))
+            cells[metric] = Cell(value, who)
     for metric, strongest in STRONGEST.items():
         having = [a for a in attacks if metric in a.figures]
         if not having:
             continue
         who = strongest(having, key=lambda a, m=metric: a.figures[m].value)
-        cells[metric] = Cell(who.figures[metric], words.both_names(who), who.tag)
+        cells[metric] = Cell(who.figures[metric], who)
         if metric == "d_ece":
             profile = who.ece
     alike = run.similarity.figures if run.similarity and side == "anonymized" else {}
@@ -222,11 +226,19 @@ def _system(
     )
 
 
-def _place(system: System) -> tuple[float, float]:
-    """Ranked by linkability, then by expected disclosure: the lower, the better protected."""
+def _failed(run: Results) -> bool:
+    return run.verdict is not None and any(c.level == "test failed" for c in run.verdict.criteria)
+
+
+def _place(system: System) -> tuple[bool, float, float]:
+    """By linkability, then by expected disclosure, the lowest first; runs that failed last."""
     linked, learned = system.value("linkability"), system.value("d_ece")
     unknown = float("inf")
-    return linked.value if linked else unknown, learned.value if learned else unknown
+    return (
+        system.failed,
+        linked.value if linked else unknown,
+        learned.value if learned else unknown,
+    )
 
 
 def _references(runs: Sequence[Results], names: Sequence[str], settings: Settings) -> list[System]:
@@ -258,7 +270,8 @@ def _warnings(runs: Sequence[Results], names: Sequence[str], shared: Sequence[st
                 "the anonymizers."
             )
     for name, run in zip(names, runs, strict=True):
-        if any(c.passed is False and not c.attacker for c in run.controls) and run.verdict:
+        unsound_test = any(c.passed is False and not c.attacker for c in run.controls)
+        if run.verdict and (unsound_test or _failed(run)):
             found.append(f"{name}: {run.verdict.headline}")
         unsound = [a.name for a in run.attacks if not a.ranked]
         if unsound:
@@ -293,6 +306,8 @@ def _lead(
 ) -> str:
     """What can be said about the first in the ranking, and at what price."""
     best = ranked[0]
+    if best.failed:
+        return "The test of every system here failed: none is shown to protect anybody."
     linked = best.cells.get("linkability")
     if not setting or linked is None:
         return ""
@@ -320,6 +335,10 @@ def _differences(ranked: Sequence[System], setting: tuple[int, int] | None) -> l
     for first, second in combinations(ranked, 2):
         a, b = _by_speaker(first), _by_speaker(second)
         both = sorted(a.keys() & b.keys())
+        if failed := [s.name for s in (first, second) if s.failed]:
+            why = f"the test of {' and of '.join(failed)} failed"
+            found.append(Difference(first.name, second.name, why=why))
+            continue
         if _speech(first.run) != _speech(second.run):
             why = "not the same original speech, so speakers cannot be paired"
             found.append(Difference(first.name, second.name, why=why))
@@ -339,10 +358,8 @@ def _differences(ranked: Sequence[System], setting: tuple[int, int] | None) -> l
 def _by_speaker(system: System) -> dict[str, float]:
     """Linkability by speaker under the attacker of the ranking."""
     cell = system.cells.get("linkability")
-    for attack in system.run.attacks:
-        if cell is not None and words.both_names(attack) == cell.attacker:
-            return {p.speaker: p.linkability for p in attack.speakers if p.linkability is not None}
-    return {}
+    people = cell.attack.speakers if cell else ()
+    return {p.speaker: p.linkability for p in people if p.linkability is not None}
 
 
 def _zebra(run: Results, ranked: Sequence[System]) -> Markup:

@@ -24,6 +24,7 @@ __all__ = ["write_pdf", "write_report"]
 MOST_ROWS = 200  # speakers in a table; the rest is in results.json
 MOST_POINTED = 300  # speakers in a heat map whose cells can be pointed at
 CROWD = ("singling_out", "linkability")
+WHOLE = ("verdict", "corpus", "anonymizer", "encoder")  # without these there is no report
 METRICS = {"singling out": "singling_out", "linkability": "linkability"}
 
 
@@ -81,12 +82,16 @@ def write_report(
         run: What run.json holds: times, which differ from run to run and are no result.
 
     Raises:
-        InputError: If the results are not of an evaluation.
+        InputError: If the results are not of an evaluation, or not complete.
     """
-    if results.kind != "evaluate" or results.verdict is None:
+    if results.kind != "evaluate":
         raise InputError(
             f"these are results of 'voxrisk {results.kind}'; a report needs those of "
             "'voxrisk evaluate'"
+        )
+    if lacking := [part for part in WHOLE if getattr(results, part) is None]:
+        raise InputError(
+            f"the results are not complete (no {', '.join(lacking)}); run 'voxrisk evaluate' again"
         )
     context = _context(results) | {"anonymizing": _anonymizing(run or {})}
     write_page(path, "report.html.j2", {"similarity": _pointed(results)}, context)
