@@ -89,7 +89,7 @@ def assemble(
     }
 
 
-def _figures(chosen: Evaluation, scored: Trials) -> dict[str, Estimate]:
+def _figures(chosen: Evaluation, scored: Trials) -> Mapping[str, Estimate]:
     resamples = chosen.limits.resamples if len(scored.speakers) >= 5 else 0
     return evaluate(scored, resamples=resamples, seed=chosen.seed, confidence=chosen.confidence)
 

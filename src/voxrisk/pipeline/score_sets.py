@@ -137,7 +137,10 @@ def _measure(s: ScoreSet, resamples: int, seed: int, confidence: float) -> Score
         resamples = 0
     elif n < FEW_SPEAKERS:
         warnings.append(f"only {n} speakers: the figures may not hold for others")
-    figures = dict(evaluate(s.trials, resamples=resamples, seed=seed, confidence=confidence))
+    found = evaluate(s.trials, resamples=resamples, seed=seed, confidence=confidence)
+    figures = dict(found)
+    if "d_sys" in found.undefined:
+        warnings.append(f"no D_sys: {found.undefined['d_sys']}")
     if figures["interpolated_eer"].value > 0.55:
         warnings.append(
             "scores point the wrong way (strangers score higher than the speaker): check that a "
@@ -153,7 +156,7 @@ def _measure(s: ScoreSet, resamples: int, seed: int, confidence: float) -> Score
     matrices: tuple[Similarity, ...] = ()
     try:
         if s.original is not None and s.trials is not s.original:
-            figures |= evaluate_similarity(
+            alike = evaluate_similarity(
                 s.original,
                 crossed=s.crossed,
                 protected=s.trials,
@@ -161,6 +164,9 @@ def _measure(s: ScoreSet, resamples: int, seed: int, confidence: float) -> Score
                 seed=seed,
                 confidence=confidence,
             )
+            figures |= alike
+            for name, reason in alike.undefined.items():
+                warnings.append(f"no {DEFINITIONS[name].label}: {reason}")
         parts = [s.original, s.crossed, s.trials] if s.crossed is not None else [s.trials]
         matrices = tuple(similarity_matrix(part) for part in parts if part is not None)
     except InputError as error:
