@@ -49,7 +49,8 @@ def test_constant_scores_are_zero_evidence(n_target: int, n_nontarget: int) -> N
     assert measure.expected_disclosure(t, n) == 0.0
     assert measure.tag(measure.worst_case_disclosure(t, n)) == "0"
     assert measure.min_cllr(t, n) == pytest.approx(1.0, abs=1e-12)
-    assert measure.d_sys(t, n) == 0.0
+    if n_target >= 20:
+        assert measure.d_sys(t, n) == 0.0
     assert measure.min_dcf(t, n) == pytest.approx(1.0)
 
 
@@ -61,7 +62,8 @@ def test_separated_scores_are_full_disclosure(k: int, m: int) -> None:
         assert eer(t, n) == 0.0
     assert measure.expected_disclosure(t, n) == pytest.approx(0.7213475204444817, abs=1e-12)
     assert measure.min_cllr(t, n) == 0.0
-    assert measure.d_sys(t, n) == pytest.approx(1.0 if k >= 20 else 0.0, abs=1e-9)
+    if k >= 20:
+        assert measure.d_sys(t, n) == pytest.approx(1.0, abs=1e-9)
     l = max((k + 1) * m / k, (m + 1) * k / m)  # noqa: E741
     assert measure.worst_case_disclosure(t, n) == pytest.approx(np.log10(l), abs=1e-12)
 
@@ -78,8 +80,10 @@ def test_order_of_trials_is_irrelevant(
     scores: tuple[np.ndarray, np.ndarray], random: "st.randoms"
 ) -> None:
     shuffled = [np.array(random.sample(list(part), len(part))) for part in scores]
-    for metric in ALL_METRICS:
+    for metric in [*ORDER_METRICS, measure.cllr]:
         assert metric(*shuffled) == pytest.approx(metric(*scores), abs=1e-12), metric.__name__
+    many = [np.tile(part, 20) for part in (scores[0], shuffled[0])]
+    assert measure.d_sys(many[0], scores[1]) == measure.d_sys(many[1], shuffled[1])
 
 
 @given(score_sets())
@@ -118,7 +122,7 @@ def test_ranges(scores: tuple[np.ndarray, np.ndarray]) -> None:
     assert 0.0 <= measure.min_cllr(*scores) <= 1.0 + 1e-12
     assert measure.min_cllr(*scores) <= measure.cllr(*scores) + 1e-12
     assert 0.0 <= measure.expected_disclosure(*scores) <= 0.7213475204444818
-    assert 0.0 <= measure.d_sys(*scores) <= 1.0
+    assert 0.0 <= measure.d_sys(np.tile(scores[0], 20), scores[1]) <= 1.0
     assert 0.0 <= measure.min_dcf(*scores) <= 1.0 + 1e-12
 
 
@@ -295,7 +299,7 @@ def test_options_that_make_no_sense_are_refused() -> None:
     with pytest.raises(InputError, match="knows only 'vpc'"):
         measure.d_sys([1.0], [0.0], compat="vpc2022")
     with pytest.raises(InputError, match="omega is 0"):
-        measure.d_sys([1.0], [0.0], omega=0.0)
+        measure.d_sys([1.0] * 20, [0.0], omega=0.0)
     with pytest.raises(ValueError, match="a worst case is 0 or more"):
         measure.tag(-0.1)
     with pytest.raises(TypeError, match="not both"):
@@ -308,6 +312,87 @@ def test_tag_boundaries_belong_to_the_higher_category() -> None:
     """Table 1 of the paper: 10^1 is B, 10^2 is C, 10^4 is D, 10^5 is E, 10^6 is F."""
     found = [measure.tag(x) for x in (0, 1e-9, 0.999, 1, 1.999, 2, 3.999, 4, 5, 6, 9)]
     assert "".join(found) == "0AABBCCDEFF"
+
+
+@pytest.mark.parametrize(
+    ("k", "n_target", "n_nontarget", "category"),
+    [
+        (1, 2, 10, "B"),
+        (4, 5, 10, "B"),
+        (9, 10, 10, "B"),
+        (1, 1, 50, "C"),
+        (4, 7, 140, "C"),
+        (3, 6, 150, "C"),
+        (9, 13, 130, "C"),
+        (1, 2, 10_000, "D"),
+        (7, 9, 11_250, "D"),
+        (4, 4, 80_000, "E"),
+        (24, 30, 120_000, "E"),
+        (19, 25, 1_250_000, "F"),
+    ],
+)
+def test_counts_that_make_a_power_of_ten_are_at_the_border(
+    k: int, n_target: int, n_nontarget: int, category: str
+) -> None:
+    """K targets above everything else give l = (k + 1)·N_nontarget/N_target, a power of ten here.
+
+    The other targets lie among the nontargets, so that no other block says more.
+    """
+    l = (k + 1) * n_nontarget / n_target  # noqa: E741
+    assert l in (1e1, 1e2, 1e4, 1e5, 1e6)
+    rest = np.zeros(n_target - k)
+    scores = np.concatenate((rest, np.ones(k))), np.zeros(n_nontarget)
+    found = measure.worst_case_disclosure(*scores)
+    assert found == pytest.approx(np.log10(l), abs=1e-12)
+    assert measure.tag(found) == category
+
+
+def test_rounding_does_not_lift_what_is_below_a_border() -> None:
+    assert measure.tag(2.0 - 1e-9) == "B"
+    assert measure.tag(1e-9) == "A"
+
+
+@given(st.integers(1, 19), st.integers(1, 40), st.booleans())
+def test_d_sys_of_few_targets_is_undefined_and_never_a_number(
+    n_target: int, n_nontarget: int, apart: bool
+) -> None:
+    """One bin would say 0, unlinkable, of perfectly separated scores."""
+    t, n = np.full(n_target, 9.0 * apart), np.zeros(n_nontarget)
+    with pytest.raises(InputError, match=f"D_sys needs at least 20 .* there are {n_target}; add"):
+        measure.d_sys(t, n)
+    assert "d_sys" not in measure.score_metrics(t, n)
+    names = [str(i) for i in range(n_target + n_nontarget)]
+    scored = measure.trials([*t, *n], names, [*names[:n_target], *["x"] * n_nontarget])
+    found = measure.evaluate(scored, resamples=0)
+    assert "D_sys needs 20" in found.undefined["d_sys"]
+    with pytest.raises(KeyError, match="d_sys is undefined"):
+        found["d_sys"]
+
+
+@given(st.integers(2, 30), st.integers(1, 5))
+def test_the_best_tenth_of_fewer_than_ten_is_undefined(candidates: int, queries: int) -> None:
+    """The right candidate always wins: found or undefined, but never outside the best tenth."""
+    score = np.tile(np.arange(candidates, 0, -1.0), queries)
+    query = np.repeat(np.arange(queries), candidates)
+    right = np.tile(np.arange(candidates) == 0, queries)
+    placed = measure.ranks(score, query, right)
+    if candidates < 10:
+        with pytest.raises(InputError, match=f"has {candidates} candidates; the best tenth needs"):
+            measure.precision_at_10_percent(placed)
+    else:
+        assert measure.precision_at_10_percent(placed) == 1.0
+
+
+@given(st.integers(1, 60), st.integers(1, 60), st.integers(0, 99))
+def test_no_worst_case_is_above_the_ceiling_of_so_many_trials(
+    n_target: int, n_nontarget: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    ceiling = measure.worst_case_ceiling(n_target, n_nontarget)
+    t, n = rng.normal(1, 1, n_target), rng.normal(size=n_nontarget)
+    assert measure.worst_case_disclosure(t, n) <= ceiling + 1e-9
+    apart = measure.worst_case_disclosure(t + 99, n)
+    assert apart == pytest.approx(ceiling, abs=1e-9)
 
 
 def test_cllr_of_tiny_and_huge_costs() -> None:

@@ -111,12 +111,6 @@ def test_no_error_in_few_speakers_is_not_error_free() -> None:
     assert found.interval.low == pytest.approx(0.025 ** (1 / 10))
 
 
-def test_a_basic_interval_mirrors_the_percentile_interval_within_bounds() -> None:
-    draws = np.linspace(0.1, 0.5, 1001)
-    span = measure.basic_interval(draws, 0.2, bounds=(0.0, 1.0))
-    assert (span.low, span.high) == (0.0, pytest.approx(0.29))
-
-
 def test_too_few_speakers_have_no_interval() -> None:
     with pytest.raises(InputError, match="at least 5 speakers to resample, and there are 1"):
         measure.speaker_weights(1, resamples=10, seed=0)

@@ -126,7 +126,8 @@ def _draw(sets: "Sequence[ScoreSet]", folder: Path) -> list[Path]:
         if s.similarities:
             picture = figures.similarity_figure(s.name, s.similarities, s.figures)
             written += save(picture, folder, f"similarity_{s.slug}")
-    points = {s.name: (s.figures["deid"], s.figures["g_vd"]) for s in sets if "deid" in s.figures}
+    points = {s.name: (s.figures["deid"], s.figures["g_vd"]) for s in sets
+              if {"deid", "g_vd"} <= set(s.figures)}  # fmt: skip
     if points:
         written += save(figures.scatter_figure(points), folder, "deid_gvd")
     return written

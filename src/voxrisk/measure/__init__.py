@@ -15,6 +15,14 @@ from voxrisk.measure.calibration import (
 from voxrisk.measure.curves import Population, Protocol
 from voxrisk.measure.d_sys import LocalDSys, d_sys, local_d_sys
 from voxrisk.measure.eer import interpolated_eer, kaldi_eer, min_dcf, rocch_eer, vertex_eer
+from voxrisk.measure.figures import DEFINITIONS, Figures
+from voxrisk.measure.intervals import (
+    corrected_interval,
+    exact_interval,
+    maximum_interval,
+    percentile_interval,
+    rate_interval,
+)
 from voxrisk.measure.plda import Plda, train_plda
 from voxrisk.measure.population import population, population_of_scores, population_of_sets
 from voxrisk.measure.ranking import (
@@ -25,28 +33,29 @@ from voxrisk.measure.ranking import (
     precision_at_10_percent,
     ranks,
 )
-from voxrisk.measure.resampling import (
-    basic_interval,
-    bootstrap,
-    exact_interval,
-    percentile_interval,
-    speaker_weights,
-)
+from voxrisk.measure.resampling import bootstrap, speaker_weights
 from voxrisk.measure.roc import Roc, roc
 from voxrisk.measure.similarity import (
     Similarity,
     de_identification,
     diagonal_dominance,
     distinctiveness_gain,
+    segment_trials,
     similarity_matrix,
 )
-from voxrisk.measure.summary import DEFINITIONS, evaluate, evaluate_similarity, score_metrics
+from voxrisk.measure.summary import evaluate, evaluate_similarity, score_metrics
 from voxrisk.measure.trials import Trials, trials
-from voxrisk.measure.zebra import expected_disclosure, tag, worst_case_disclosure
+from voxrisk.measure.zebra import (
+    expected_disclosure,
+    tag,
+    worst_case_ceiling,
+    worst_case_disclosure,
+)
 
 __all__ = [
     "DEFINITIONS",
     "Calibration",
+    "Figures",
     "LocalDSys",
     "Plda",
     "Population",
@@ -55,9 +64,9 @@ __all__ = [
     "Roc",
     "Similarity",
     "Trials",
-    "basic_interval",
     "bootstrap",
     "cllr",
+    "corrected_interval",
     "d_sys",
     "de_identification",
     "diagonal_dominance",
@@ -70,6 +79,7 @@ __all__ = [
     "interpolated_eer",
     "kaldi_eer",
     "local_d_sys",
+    "maximum_interval",
     "mean_normalised_rank",
     "median_normalised_rank",
     "min_cllr",
@@ -82,15 +92,18 @@ __all__ = [
     "precision_at_1",
     "precision_at_10_percent",
     "ranks",
+    "rate_interval",
     "roc",
     "rocch_eer",
     "score_metrics",
+    "segment_trials",
     "similarity_matrix",
     "speaker_weights",
     "tag",
     "train_plda",
     "trials",
     "vertex_eer",
+    "worst_case_ceiling",
     "worst_case_disclosure",
     "zero_evidence",
 ]

@@ -75,7 +75,7 @@ def halves(whole: Embeddings, *, seed: int = 0) -> tuple[Embeddings, Embeddings]
         InputError: If there are fewer than two speakers, or one has a single utterance.
     """
     _at_least_two(whole)
-    speaker, group, rank = _shuffled(whole, seed, 0)
+    speaker, group, rank = shuffled(whole, seed, 0)
     size = np.bincount(group)
     if (single := speaker[size < 2]).size:
         raise InputError(
@@ -133,7 +133,7 @@ def conversations(
     """
     if length < 1:
         raise InputError(f"L is {length}; a conversation has at least one utterance")
-    speaker, group, rank = _shuffled(embeddings, seed, length)
+    speaker, group, rank = shuffled(embeddings, seed, length)
     size = np.bincount(group)
     count = np.minimum(size // length, at_most)
     count[count < at_least] = 0
@@ -154,7 +154,7 @@ def speaker_means(
     embeddings: Embeddings, *, at_most: int | None = None, seed: int = 0
 ) -> tuple[Names, Floats]:
     """One vector for each speaker: the mean of all utterances, or of ``at_most`` drawn ones."""
-    speaker, group, rank = _shuffled(embeddings, seed, 0)
+    speaker, group, rank = shuffled(embeddings, seed, 0)
     chosen = np.arange(group.size) if at_most is None else np.flatnonzero(rank < at_most)
     # Sorted by utterance id within a speaker, so the sum does not depend on the order of the file.
     chosen = chosen[np.lexsort((embeddings.utterance[chosen], group[chosen]))]
@@ -167,7 +167,7 @@ def speaker_means(
     return speaker, _unit(total)
 
 
-def _shuffled(embeddings: Embeddings, seed: int, stream: int) -> tuple[Names, Ints, Ints]:
+def shuffled(embeddings: Embeddings, seed: int, stream: int) -> tuple[Names, Ints, Ints]:
     """Speakers, the speaker of each row, and its place in the random order of that speaker."""
     speaker, group = np.unique(embeddings.speaker, return_inverse=True)
     by_name = np.argsort(embeddings.utterance, kind="stable")

@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from voxrisk.measure import linking, singling_out
 from voxrisk.measure.conversations import Floats, Ints, Names
 from voxrisk.measure.eer import rocch_eer
-from voxrisk.measure.resampling import (
-    MIN_SPEAKERS,
-    basic_interval,
-    exact_interval,
-    percentile_interval,
-    speaker_weights,
-)
+from voxrisk.measure.figures import DEFINITIONS, score_intervals
+from voxrisk.measure.intervals import rate_interval
+from voxrisk.measure.resampling import MIN_SPEAKERS, few_speakers, speaker_weights
 from voxrisk.measure.scoring import Pairs
-from voxrisk.measure.zebra import FULL_DISCLOSURE, expected_disclosure, worst_case_disclosure
+from voxrisk.measure.zebra import (
+    expected_disclosure,
+    worst_case_ceiling,
+    worst_case_disclosure,
+)
 from voxrisk.types import Estimate, InputError, Interval
 
 _PAPER = "Vauquier et al., Interspeech 2025"
@@ -188,46 +188,39 @@ class Collector:
         eer, d_ece = rocch_eer(ranking.roc), expected_disclosure(ranking.roc)
         for s, size in enumerate(sizes.tolist()):
             at = {"L": length, "N": size}
-            self._rate("linkability", rate[:, s], weights, 1.0 / size, counts, at, 1.0 / size)
-            e = draws.get("rocch_eer")
-            self._add(
-                "rocch_eer", eer, 0.5, counts, at, 0.5,
-                None if e is None
-                else exact_interval(0, speaker.size, confidence=p.confidence) if eer == 0.0
-                else percentile_interval(e, confidence=p.confidence),
-            )  # fmt: skip
-            e = draws.get("d_ece")
-            self._add(
-                "d_ece", d_ece, 0.0, counts, at, 0.0,
-                None if e is None
-                else basic_interval(
-                    e, d_ece, confidence=p.confidence, bounds=(0.0, FULL_DISCLOSURE)
-                ),
-            )  # fmt: skip
-            e = draws.get("log10_l")
-            self._add(
-                "log10_l", worst_case_disclosure(ranking.roc_among(size)), 0.0, counts, at, 0.0,
-                None if e is None else percentile_interval(e[:, s], confidence=p.confidence),
-            )  # fmt: skip
+            span = self._rate(rate[:, s], own.size)
+            self._add("linkability", float(rate[:, s].mean()), 1.0 / size, counts, at, 1.0 / size,
+                      span)  # fmt: skip
+            worst = worst_case_disclosure(ranking.roc_among(size))
+            values = {"rocch_eer": eer, "d_ece": d_ece, "log10_l": worst}
+            spans: Mapping[str, Interval] = {}
+            ceiling = worst_case_ceiling(own.size, own.size * (size - 1))
+            if draws:
+                spans = score_intervals(
+                    values, {**draws, "log10_l": draws["log10_l"][:, s]},
+                    speakers=speaker.size, ceiling=ceiling, confidence=p.confidence,
+                )  # fmt: skip
+            for name, value in values.items():
+                chance = DEFINITIONS[name].chance
+                self._add(name, value, chance, counts, at, chance, spans.get(name))
         self._people("linkability", names[speaker], rate, sizes, length)
 
     def isolate(self, isolation: singling_out.Isolation, crowd: Names, length: int) -> None:
         """Singling Out of one L."""
         rate, sizes = isolation.rate, isolation.sizes
-        weights = self._weights(len(rate))
+        attempts = isolation.who[..., 0].size
         counts = {"predicate": len(rate), "speaker": len(rate), "tested": crowd.size}
         for s, size in enumerate(sizes.tolist()):
             at = {"L": length, "N": size}
-            self._rate(
-                "singling_out", rate[:, s], weights, float(isolation.chance[s]), counts, at,
-                singling_out.PAPER_CHANCE,
+            self._add(
+                "singling_out", float(rate[:, s].mean()), float(isolation.chance[s]), counts, at,
+                singling_out.PAPER_CHANCE, self._rate(rate[:, s], attempts),
             )  # fmt: skip
         voices = crowd[isolation.own]
         self._people("singling_out", voices, rate, sizes, length)
         self._people("singling_out_self", voices, isolation.own_rate, sizes, length)
         times = isolation.times_isolated(crowd.size)[-1]
         hit = np.flatnonzero(times)
-        attempts = isolation.who[..., -1].size
         self._people("isolated", crowd[hit], times[hit, None] / attempts, sizes[-1:], length)
 
     def exclude(self, length: int, **names: Names) -> None:
@@ -250,25 +243,14 @@ class Collector:
             speakers, resamples=self.p.resamples, seed=self.p.seed + stream * 1_000_003
         )
 
-    def _rate(
-        self,
-        name: str,
-        rate: Floats,
-        weights: NDArray[np.int32] | None,
-        chance: float,
-        counts: Mapping[str, int],
-        at: Mapping[str, int],
-        chance_paper: float,
-    ) -> None:
-        """A rate over speakers; one that is 0 or 1 throughout gets the exact bound."""
-        value, n = float(rate.mean()), rate.size
-        interval: Interval | None = None
-        if weights is not None:
-            if value in (0.0, 1.0):
-                interval = exact_interval(round(value * n), n, confidence=self.p.confidence)
-            else:
-                interval = percentile_interval(weights @ rate / n, confidence=self.p.confidence)
-        self._add(name, value, chance, counts, at, chance_paper, interval)
+    def _rate(self, rate: Floats, trials: int) -> Interval | None:
+        """The interval of a mean rate; each speaker counts the same."""
+        if not self.p.resamples:
+            return None
+        if rate.size < MIN_SPEAKERS:
+            raise few_speakers(rate.size)
+        once = np.ones_like(rate)
+        return rate_interval(rate, once, most=float(trials), confidence=self.p.confidence)
 
     def _add(
         self,

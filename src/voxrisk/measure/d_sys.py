@@ -1,9 +1,8 @@
-"""Linkability of two score distributions, D_sys, and its local form D(s).
+"""D_sys, how well scores link two recordings, and its local form D(s).
 
 References: Gomez-Barrero et al., "General framework to evaluate unlinkability in biometric template
-protection systems", IEEE TIFS 2018; used by VoicePrivacy 2020 and 2022.
-
-Not to be confused with Linkability by population size (``voxrisk.measure.population``).
+protection systems", IEEE TIFS 2018; used by VoicePrivacy 2020 and 2022, under the name linkability.
+Linkability by population size is another figure, see :mod:`voxrisk.measure.linking`.
 """
 
 from dataclasses import dataclass
@@ -14,6 +13,8 @@ from numpy.typing import ArrayLike
 from voxrisk.measure import _kernels
 from voxrisk.measure.roc import Floats, check_scores
 from voxrisk.types import InputError
+
+MIN_TARGETS = 20  # two bins of ten targets; one bin would give 0 for any scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,32 +35,37 @@ class LocalDSys:
     local: Floats
 
 
+def bin_edges(target: Floats, nontarget: Floats) -> Floats:
+    """Borders of min(⌊n_target/10⌋, 100) equal bins, at least one, over the joint range."""
+    bins = max(min(target.size // 10, 100), 1)
+    low, high = min(target.min(), nontarget.min()), max(target.max(), nontarget.max())
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return np.linspace(low, high, bins + 1)
+
+
 def local_d_sys(target: ArrayLike, nontarget: ArrayLike, *, omega: float = 1.0) -> LocalDSys:
     """How sure a score in each bin makes an attacker that two recordings share a speaker.
 
     D(s) = 2·ω·LR/(1 + ω·LR) - 1, not below 0, from histograms of min(⌊n_target/10⌋, 100) equal bins
-    (at least one) over the joint range; LR = 1 where neither class scores.
+    over the joint range; LR = 1 where neither class scores.
+
+    Raises:
+        InputError: If there are fewer than 20 targets: a single bin says 0 of any scores, even of
+            perfectly separated ones.
     """
     t, n = check_scores("target", target), check_scores("nontarget", nontarget)
     if not omega > 0.0:
         raise InputError(f"omega is {omega}; the prior ratio must be positive")
-    bins = max(min(t.size // 10, 100), 1)
-    low, high = min(t.min(), n.min()), max(t.max(), n.max())
-    if low == high:
-        low, high = low - 0.5, high + 0.5
-    edges = np.linspace(low, high, bins + 1)
-    return d_sys_of_counts(
-        _kernels.histogram(t, edges), _kernels.histogram(n, edges), edges, omega=omega
-    )
-
-
-def d_sys_of_counts(
-    target: Floats, nontarget: Floats, edges: Floats, *, omega: float = 1.0
-) -> LocalDSys:
-    """D(s) from counts (or weights) already binned."""
+    if t.size < MIN_TARGETS:
+        raise InputError(
+            f"D_sys needs at least {MIN_TARGETS} target trials for two bins, and there are "
+            f"{t.size}; add trials, or read D_ECE, which needs no bins"
+        )
+    edges = bin_edges(t, n)
     width = edges[1] - edges[0]
-    y1 = target / (target.sum() * width)
-    y2 = nontarget / (nontarget.sum() * width)
+    y1 = _kernels.histogram(t, edges) / (t.size * width)
+    y2 = _kernels.histogram(n, edges) / (n.size * width)
     # 2·ω·LR/(1 + ω·LR) - 1 with LR = y1/y2, written so that neither 0/0 nor x/0 arises.
     local = np.zeros_like(y1)
     some = (y1 > 0) | (y2 > 0)
@@ -73,10 +79,10 @@ def d_sys(
     """How well scores link recordings of one speaker, over the whole score distribution.
 
     D_sys = ∫ D(s)·p(s | same speaker) ds (see :func:`local_d_sys`). Range 0 (unlinkable, the
-    chance level, up to the noise of small samples) to 1.
+    chance level, up to the noise of small samples) to 1. Undefined for fewer than 20 targets.
 
     Args:
-        target: ``(n_target,)`` scores.
+        target: ``(n_target,)`` scores, at least 20.
         nontarget: ``(n_nontarget,)`` scores.
         omega: Prior ratio P(same)/P(different).
         compat: ``"vpc"`` integrates by trapezoid over bin centres as the VoicePrivacy scripts do.
@@ -85,13 +91,9 @@ def d_sys(
     >>> d_sys([2.0] * 20, [0.0] * 20), d_sys([1.0] * 20, [1.0] * 30)
     (1.0, 0.0)
     """
-    return integrate_d_sys(local_d_sys(target, nontarget, omega=omega), compat=compat)
-
-
-def integrate_d_sys(curve: LocalDSys, *, compat: str | None = None) -> float:
-    """D_sys of a local curve; see :func:`d_sys` for ``compat``."""
     if compat not in (None, "vpc"):
         raise InputError(f"compat is {compat!r}; D_sys knows only 'vpc'")
+    curve = local_d_sys(target, nontarget, omega=omega)
     product = curve.local * curve.target
     width = float(curve.edges[1] - curve.edges[0])
     lost = 0.5 * (product[0] + product[-1]) if compat == "vpc" else 0.0

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, stdtrit
+from scipy.special import ndtr
 
-from voxrisk.measure.resampling import MIN_SPEAKERS, Floats, percentile_interval, speaker_weights
+from voxrisk.measure.intervals import percentile_interval, student
+from voxrisk.measure.resampling import MIN_SPEAKERS, Floats, speaker_weights
 from voxrisk.types import Estimate, InputError, Interval
 
 EXACT_UP_TO = 14  # speakers; 2^14 sign patterns are all tried
@@ -78,7 +79,7 @@ def paired_difference(
             f"a paired comparison needs at least {MIN_SPEAKERS} speakers in common; there are {n}"
         )
     draws = speaker_weights(n, resamples=resamples, seed=seed) @ delta / n
-    tail = float(ndtr(np.sqrt(n / (n - 1.0)) * stdtrit(n - 1.0, (1.0 - confidence) / 2.0)))
+    tail = float(ndtr(-student(n, confidence)))
     wide = percentile_interval(draws, confidence=1.0 - 2.0 * tail)
     span = Interval(wide.low, wide.high, confidence, "paired speaker bootstrap, widened percentile")
     estimate = Estimate(

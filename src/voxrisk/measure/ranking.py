@@ -5,14 +5,17 @@ Rank 1 is the best score; candidates that tie share the mean of their ranks, so 
 scores all alike is no better than chance.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from voxrisk.measure._compiled import compiled
+from voxrisk.measure.intervals import rate_interval
 from voxrisk.measure.roc import Floats
-from voxrisk.types import InputError
+from voxrisk.types import InputError, Interval
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,5 +109,72 @@ def precision_at_1(result: Ranks) -> float:
 
 
 def precision_at_10_percent(result: Ranks) -> float:
-    """How often the right candidate is among the best tenth. Chance 0.1 for many candidates."""
+    """How often the right candidate is among the best tenth. Chance 0.1 for many candidates.
+
+    Raises:
+        InputError: If a query has fewer than ten candidates. Nobody is among the best tenth of
+            nine, and the 0 that comes of it would look like privacy.
+    """
+    if (few := result.candidates < 10).any():
+        raise InputError(
+            f"query {result.query[np.argmax(few)]} has {result.candidates.min()} candidates; the "
+            "best tenth needs at least ten"
+        )
     return float((result.normalised <= 0.1).mean())
+
+
+@dataclass(frozen=True, slots=True)
+class RankFigure:
+    """One figure of ranks: its value, what chance gives, and its interval over speakers."""
+
+    value: Callable[[Ranks], float]
+    chance: Callable[[Ranks], float]
+    interval: Callable[[Ranks, NDArray[np.int64], float], Interval]
+
+
+def _middle(result: Ranks) -> float:
+    c = result.candidates
+    return float(((c + 1) / (2 * c)).mean())
+
+
+def _share(
+    within: Callable[[Ranks], NDArray[Any]],
+) -> Callable[[Ranks, NDArray[np.int64], float], Interval]:
+    """The interval of the mean of anything between 0 and 1, speakers being what differs."""
+
+    def interval(result: Ranks, speaker: NDArray[np.int64], confidence: float) -> Interval:
+        return _over_speakers(within(result), speaker, confidence)
+
+    return interval
+
+
+def _median(result: Ranks, speaker: NDArray[np.int64], confidence: float) -> Interval:
+    """Woodruff's interval: where the share of lower ranks is no longer surely below one half."""
+    value = median_normalised_rank(result)
+    below = (result.normalised < value) + 0.5 * (result.normalised == value)
+    share = _over_speakers(below, speaker, confidence)
+    centre = float(below.mean())
+    shifted = np.clip([0.5 + share.low - centre, 0.5 + share.high - centre], 0.0, 1.0)
+    low, high = np.quantile(result.normalised, shifted)
+    return replace(share, low=min(float(low), value), high=max(float(high), value))
+
+
+def _over_speakers(within: NDArray[Any], speaker: NDArray[np.int64], confidence: float) -> Interval:
+    _, group, queries = np.unique(speaker, return_inverse=True, return_counts=True)
+    return rate_interval(np.bincount(group, within), queries, confidence=confidence)
+
+
+FIGURES = {
+    "mean_rank": RankFigure(mean_normalised_rank, _middle, _share(lambda r: r.normalised)),
+    "median_rank": RankFigure(median_normalised_rank, _middle, _median),
+    "precision_at_1": RankFigure(
+        precision_at_1,
+        lambda r: float((1 / r.candidates).mean()),
+        _share(lambda r: r.rank == 1.0),
+    ),
+    "precision_at_10": RankFigure(
+        precision_at_10_percent,
+        lambda r: float((np.floor(0.1 * r.candidates) / r.candidates).mean()),
+        _share(lambda r: r.normalised <= 0.1),
+    ),
+}

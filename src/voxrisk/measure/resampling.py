@@ -1,4 +1,4 @@
-"""How sure a figure is: confidence intervals by resampling speakers, never trials.
+"""How sure a figure is: resample speakers, never trials.
 
 Trials of one speaker are not independent, so a resample draws as many speakers as there are, with
 replacement. A speaker drawn w times counts w times: a target trial of speaker i gets weight w_i, a
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from voxrisk.measure import _kernels
 from voxrisk.measure._compiled import compiled
 from voxrisk.measure.calibration import LN2
-from voxrisk.measure.d_sys import local_d_sys
+from voxrisk.measure.d_sys import MIN_TARGETS, bin_edges
 from voxrisk.measure.trials import Trials
-from voxrisk.types import InputError, Interval
+from voxrisk.types import InputError
 
 Floats = NDArray[np.float64]
 Array = NDArray[Any]
@@ -38,6 +38,14 @@ METRICS = (
 )
 
 
+def few_speakers(n: int) -> InputError:
+    """What to say where there are too few speakers for an interval."""
+    return InputError(
+        f"a confidence interval needs at least {MIN_SPEAKERS} speakers to resample, and there are "
+        f"{n}; add speakers, or ask for no interval (resamples=0)"
+    )
+
+
 def speaker_weights(n_speakers: int, *, resamples: int, seed: int) -> NDArray[np.int32]:
     """How often each speaker is drawn: ``(resamples, n_speakers)``, rows sum to ``n_speakers``.
 
@@ -45,53 +53,10 @@ def speaker_weights(n_speakers: int, *, resamples: int, seed: int) -> NDArray[np
     array([5, 5])
     """
     if n_speakers < MIN_SPEAKERS:
-        raise InputError(
-            f"a confidence interval needs at least {MIN_SPEAKERS} speakers to resample, and there "
-            f"are {n_speakers}; add speakers, or ask for no interval (resamples=0)"
-        )
+        raise few_speakers(n_speakers)
     draw = np.random.default_rng(seed).multinomial
     chances = np.full(n_speakers, 1.0 / n_speakers)
     return draw(n_speakers, chances, size=resamples).astype(np.int32)
-
-
-def percentile_interval(draws: Floats, *, confidence: float = 0.95) -> Interval:
-    """The middle ``confidence`` of the resampled figures ``(resamples,)``."""
-    tail = (1.0 - confidence) / 2.0
-    low, high = np.quantile(draws, [tail, 1.0 - tail])
-    return Interval(float(low), float(high), confidence, "speaker bootstrap, percentile")
-
-
-def basic_interval(
-    draws: Floats,
-    value: float,
-    *,
-    confidence: float = 0.95,
-    bounds: tuple[float, float] = (-np.inf, np.inf),
-) -> Interval:
-    """The percentile interval mirrored at the ``value`` it was drawn around, within ``bounds``.
-
-    Figures that are optimised on the data (PAV, a best threshold) look too good on a sample, and on
-    a resample of it once more. Mirroring takes the second step back for the first.
-    """
-    plain = percentile_interval(draws, confidence=confidence)
-    low, high = np.clip([2.0 * value - plain.high, 2.0 * value - plain.low], *bounds)
-    return Interval(float(low), float(high), confidence, "speaker bootstrap, basic")
-
-
-def exact_interval(events: int, n: int, *, confidence: float = 0.95) -> Interval:
-    """Clopper and Pearson's interval of a rate; for no event, its exact upper bound.
-
-    A rate of 0 among n speakers does not mean that it is 0: the bound is 1 - (α/2)^(1/n).
-
-    >>> exact_interval(0, 29)  # doctest: +ELLIPSIS
-    Interval(low=0.0, high=0.119..., confidence=0.95, method='exact, 0 of 29 speakers')
-    """
-    from scipy.special import betaincinv
-
-    tail = (1.0 - confidence) / 2.0
-    low = 0.0 if events == 0 else float(betaincinv(events, n - events + 1, tail))
-    high = 1.0 if events == n else float(betaincinv(events + 1, n - events, 1.0 - tail))
-    return Interval(low, high, confidence, f"exact, {events} of {n} speakers")
 
 
 LANES = 8  # resamples that are weighed in one pass over the trials
@@ -124,7 +89,7 @@ def sort_trials(scored: Trials) -> SortedTrials:
     speaker = scored.enroll_speaker[scored.is_target]
     speaker_cost = np.bincount(speaker, np.logaddexp(0.0, -target), len(scored.speakers))
     pair_cost = np.bincount(pair, np.logaddexp(0.0, nontarget), len(pairs))
-    edges = local_d_sys(target, nontarget).edges
+    edges = bin_edges(target, nontarget)
     t_order, n_order = np.argsort(target), np.argsort(nontarget)
     target, nontarget = target[t_order], nontarget[n_order]
     _, count, equal, gap = _kernels.interleave(target, nontarget)
@@ -283,11 +248,14 @@ def bootstrap(scored: Trials, weights: NDArray[np.int32]) -> dict[str, Floats]:
     """Every score metric under every row of ``weights`` ``(resamples, n_speakers)``.
 
     Resamples in which one class has no trial (possible with very few speakers) are left out.
-    The bins of ``d_sys`` are those of the whole set.
+    The bins of ``d_sys`` are those of the whole set; it is missing where there are too few targets.
     """
     order = sort_trials(scored)
     with ThreadPoolExecutor(2) as pool:
         parts = pool.map(_resample, np.array_split(weights, 16), [order] * 16)
         table = np.concatenate(list(parts))
     table = table[~np.isnan(table[:, 0])]
-    return dict(zip(METRICS, table.T, strict=True))
+    draws = dict(zip(METRICS, table.T, strict=True))
+    if order.speaker.size < MIN_TARGETS:
+        del draws["d_sys"]
+    return draws

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,17 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from voxrisk.measure import eer, ranking, zebra
 from voxrisk.measure.calibration import cllr, min_cllr
-from voxrisk.measure.d_sys import d_sys
-from voxrisk.measure.resampling import (
-    basic_interval,
-    bootstrap,
-    exact_interval,
-    percentile_interval,
-    speaker_weights,
-)
+from voxrisk.measure.d_sys import MIN_TARGETS, d_sys
+from voxrisk.measure.figures import DEFINITIONS, Figures, score_intervals
+from voxrisk.measure.intervals import corrected_interval
+from voxrisk.measure.resampling import bootstrap, speaker_weights
 from voxrisk.measure.roc import roc
 from voxrisk.measure.similarity import (
-    both_sides,
     de_identification,
     distinctiveness_gain,
     resampled_dominance,
@@ -32,75 +27,10 @@ from voxrisk.types import Estimate, InputError, Interval
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """What a figure is called and how to read it.
-
-    Attributes:
-        label: Name for people.
-        chance: What an attacker who learns nothing gets (NaN: depends on the number of candidates).
-        unit: ``"rate"`` (printed as percent), ``"bit"``, ``"dB"``, ``"log10"`` or ``""``.
-        privacy: ``"higher"`` or ``"lower"``: which direction protects.
-        source: Paper and equation.
-        rate: Whether the value is a share of events, so that 0 or 1 asks for an exact bound.
-        bounds: Range of a figure that is optimised on the data; its interval is the basic one.
-    """
-
-    label: str
-    chance: float
-    unit: str
-    privacy: str
-    source: str
-    rate: bool = False
-    bounds: tuple[float, float] | None = None
-
-
-_BOSARIS = "Brümmer & de Villiers, BOSARIS 2011"
-_ZEBRA = "Nautsch et al., Interspeech 2020"
-_NOE = "Noé et al., Interspeech 2020"
-_SLICES = "Maouche et al., Interspeech 2022, Section 5.1"
-DEFINITIONS = {
-    "rocch_eer": Definition("EER, convex hull", 0.5, "rate", "higher", _BOSARIS, True),
-    "interpolated_eer": Definition(
-        "EER, interpolated", 0.5, "rate", "higher", "ROC joined by straight lines", True
-    ),
-    "kaldi_eer": Definition("EER, Kaldi", 0.5, "rate", "higher", "Kaldi compute-eer", True),
-    "vertex_eer": Definition("EER, nearest vertex", 0.5, "rate", "higher", "SpAnE", True),
-    "min_dcf_01": Definition(
-        "min DCF, p = 0.01", 1.0, "", "higher", "NIST SRE; Kaldi", bounds=(0.0, 1.0)
-    ),
-    "min_dcf_001": Definition(
-        "min DCF, p = 0.001", 1.0, "", "higher", "NIST SRE; Kaldi", bounds=(0.0, 1.0)
-    ),
-    "cllr": Definition("Cllr of raw scores", 1.0, "bit", "higher", "Brümmer & du Preez 2006"),
-    "min_cllr": Definition(
-        "min Cllr", 1.0, "bit", "higher", "Brümmer & du Preez 2006", bounds=(0.0, 1.0)
-    ),
-    "d_ece": Definition(
-        "ZEBRA expected, D_ECE",
-        0.0,
-        "bit",
-        "lower",
-        f"{_ZEBRA}, Eq. 6",
-        bounds=(0.0, zebra.FULL_DISCLOSURE),
-    ),
-    "log10_l": Definition("ZEBRA worst case, log10 l", 0.0, "log10", "lower", f"{_ZEBRA}, Eq. 8"),
-    "d_sys": Definition("D_sys", 0.0, "", "lower", "Gomez-Barrero et al. 2018", bounds=(0.0, 1.0)),
-    "mean_rank": Definition("Mean normalised rank", float("nan"), "rate", "higher", _SLICES),
-    "median_rank": Definition("Median normalised rank", float("nan"), "rate", "higher", _SLICES),
-    "precision_at_1": Definition(
-        "Found at rank 1", float("nan"), "rate", "lower", _SLICES, rate=True
-    ),
-    "precision_at_10": Definition(
-        "Found in the best 10 %", float("nan"), "rate", "lower", _SLICES, rate=True
-    ),
-    "deid": Definition("De-identification DeID", 1.0, "rate", "higher", f"{_NOE}, Eq. 4"),
-    "g_vd": Definition("Voice distinctiveness G_VD", 0.0, "dB", "", f"{_NOE}, Eq. 5"),
-}
-
-
 def score_metrics(target: ArrayLike, nontarget: ArrayLike) -> dict[str, float]:
     """All score metrics of two arrays of scores, in one pass over them.
+
+    ``d_sys`` is missing for fewer than 20 targets, for which it is undefined.
 
     Args:
         target: ``(n_target,)`` scores of same-speaker trials.
@@ -125,15 +55,18 @@ def score_metrics(target: ArrayLike, nontarget: ArrayLike) -> dict[str, float]:
             "d_ece": zebra.expected_disclosure(curve),
             "log10_l": zebra.worst_case_disclosure(curve),
         }
-        return {**figures, "cllr": raw.result(), "d_sys": d_sys(t, n)}
+        if t.size >= MIN_TARGETS:
+            figures["d_sys"] = d_sys(t, n)
+        return {**figures, "cllr": raw.result()}
 
 
 def evaluate(
     scored: Trials, *, resamples: int = 1000, seed: int = 0, confidence: float = 0.95
-) -> dict[str, Estimate]:
+) -> Figures:
     """Every figure of a score set with its interval: what ``voxrisk measure`` prints.
 
-    Ranks are given where each trial segment was scored against its own speaker and others.
+    Ranks are given where each trial segment was scored against its own speaker and others, D_sys
+    where there are 20 target trials; what is not given has its reason in ``undefined``.
 
     Args:
         scored: The trials, see :func:`voxrisk.measure.trials`.
@@ -141,29 +74,54 @@ def evaluate(
         seed: Seed of the draws.
         confidence: Coverage of the intervals.
     """
+    sizes = scored.sizes
     values = score_metrics(scored.target, scored.nontarget)
-    weights = _weights(scored, resamples, seed)
-    draws = bootstrap(scored, weights) if weights is not None else {}
-    ranked = _ranks(scored)
-    if ranked is not None:
-        values |= {name: metric(ranked) for name, metric in _RANKS.items()}
-        if weights is not None:
-            draws |= _rank_draws(scored, ranked, weights)
-    chance = {name: DEFINITIONS[name].chance for name in values} | _rank_chance(ranked)
-    parameters = {"resamples": resamples, "seed": seed} if resamples else {}
-    return {
-        name: Estimate(
-            name,
-            values[name],
-            chance[name],
-            scored.sizes,
-            definition.source,
-            _interval(definition, values[name], draws.get(name), scored.sizes, confidence),
-            parameters,
-        )
-        for name, definition in DEFINITIONS.items()
-        if name in values
-    }
+    ceiling = zebra.worst_case_ceiling(sizes["target"], sizes["nontarget"])
+    chance = {name: DEFINITIONS[name].chance for name in values}
+    undefined, spans = {}, dict[str, Interval]()
+    if "d_sys" not in values:
+        undefined["d_sys"] = f"{sizes['target']} target trials; D_sys needs {MIN_TARGETS}"
+    if resamples:
+        weights = speaker_weights(sizes["speaker"], resamples=resamples, seed=seed)
+        spans = score_intervals(
+            values, bootstrap(scored, weights),
+            speakers=sizes["speaker"], ceiling=ceiling, confidence=confidence,
+        )  # fmt: skip
+    try:
+        ranked = ranking.ranks(scored.score, scored.query, scored.is_target)
+    except InputError as error:
+        undefined |= dict.fromkeys(ranking.FIGURES, str(error))
+    else:
+        speaker = _asking(scored, ranked)
+        for name, figure in ranking.FIGURES.items():
+            try:
+                values[name] = figure.value(ranked)
+            except InputError as error:
+                undefined[name] = str(error)
+                continue
+            chance[name] = figure.chance(ranked)
+            if resamples:
+                spans[name] = figure.interval(ranked, speaker, confidence)
+    drawn = {"resamples": resamples, "seed": seed} if resamples else {}
+    extra: dict[str, dict[str, Any]] = {"log10_l": {"ceiling": ceiling}}
+    return Figures(
+        {
+            name: Estimate(
+                name, values[name], chance[name], sizes, definition.source, spans.get(name),
+                {**drawn, **extra.get(name, {})},
+            )
+            for name, definition in DEFINITIONS.items()
+            if name in values
+        },
+        undefined,
+    )  # fmt: skip
+
+
+def _asking(scored: Trials, ranked: ranking.Ranks) -> NDArray[np.int64]:
+    """``(q,)`` who speaks in each ranked query."""
+    speaker = np.empty(int(scored.query.max()) + 1, np.int64)
+    speaker[scored.query] = scored.trial_speaker
+    return speaker[ranked.query]
 
 
 def evaluate_similarity(
@@ -175,106 +133,61 @@ def evaluate_similarity(
     seed: int = 0,
     confidence: float = 0.95,
     compat: str | None = None,
-) -> dict[str, Estimate]:
-    """DeID (needs ``crossed``, OP) and G_VD (needs ``protected``, PP) against ``original``, OO."""
-    found: dict[str, Estimate] = {}
-    whole = similarity_matrix(original)
+) -> Figures:
+    """DeID (needs ``crossed``, OP) and G_VD (needs ``protected``, PP) against ``original``, OO.
+
+    Each stands alone: where one of them cannot be given, the other is, and ``undefined`` has the
+    reason. Pairs of single segments come from :func:`voxrisk.measure.segment_trials`; any other
+    trials are taken as they are.
+    """
     parts: list[tuple[str, Trials | None, Callable[..., float]]] = [
         ("deid", crossed, de_identification),
         ("g_vd", protected, distinctiveness_gain),
     ]
-    kept = both_sides(original)
-    weights = _weights(kept, resamples, seed)
-    base = None if weights is None else resampled_dominance(kept, weights)
+    found: dict[str, Estimate] = {}
+    undefined: dict[str, str] = {}
+    try:
+        whole = similarity_matrix(original)
+    except InputError as error:
+        return Figures({}, {name: str(error) for name, part, _ in parts if part is not None})
     for name, part, metric in parts:
         if part is None:
             continue
-        value = metric(whole, similarity_matrix(part), compat=compat)
-        draws = None
-        if weights is not None and base is not None:
-            ratio = resampled_dominance(part, weights) / base
-            ratio = ratio[np.isfinite(ratio) & (ratio > 0)]
-            draws = 1.0 - ratio if name == "deid" else 10.0 * np.log10(ratio)
-        definition = DEFINITIONS[name]
+        try:
+            value = metric(whole, similarity_matrix(part), compat=compat)
+            span = None
+            if resamples:
+                weights = speaker_weights(len(whole.speakers), resamples=resamples, seed=seed)
+                # The same speakers are drawn in both sets, so that the ratio is that of one group.
+                ratio = resampled_dominance(part, weights) / resampled_dominance(original, weights)
+                span = _interval_of_ratio(name, value, ratio, len(whole.speakers), confidence)
+        except InputError as error:
+            undefined[name] = str(error)
+            continue
         found[name] = Estimate(
-            name,
-            value,
-            definition.chance,
-            {**part.sizes, "speaker": len(whole.speakers)},
-            definition.source,
-            _interval(definition, value, draws, kept.sizes, confidence),
+            name, value, DEFINITIONS[name].chance,
+            {**part.sizes, "speaker": len(whole.speakers)}, DEFINITIONS[name].source, span,
             {"compat": compat, **({"resamples": resamples, "seed": seed} if resamples else {})},
+        )  # fmt: skip
+    return Figures(found, undefined)
+
+
+def _interval_of_ratio(
+    name: str, value: float, ratio: Floats, speakers: int, confidence: float
+) -> Interval:
+    """DeID by the square root of the ratio of dominances, G_VD by its logarithm."""
+    ratio = ratio[np.isfinite(ratio)]
+    if name == "deid":
+        root = corrected_interval(
+            np.sqrt(ratio), float(np.sqrt(max(1.0 - value, 0.0))),
+            speakers=speakers, confidence=confidence,
+        )  # fmt: skip
+        low, high = 1.0 - root.high**2, 1.0 - max(root.low, 0.0) ** 2
+        return replace(root, low=min(low, value), high=max(high, value))
+    if (lost := float((ratio == 0.0).mean())) > (1.0 - confidence) / 2.0:
+        raise InputError(
+            f"no protected voice stands out in {lost:.0%} of the resamples (D_diag(PP) is 0): G_VD "
+            f"is {value:.1f} dB here and has no lower limit"
         )
-    return found
-
-
-_RANKS: dict[str, Callable[[ranking.Ranks], float]] = {
-    "mean_rank": ranking.mean_normalised_rank,
-    "median_rank": ranking.median_normalised_rank,
-    "precision_at_1": ranking.precision_at_1,
-    "precision_at_10": ranking.precision_at_10_percent,
-}
-
-
-def _weights(scored: Trials, resamples: int, seed: int) -> NDArray[np.int32] | None:
-    if not resamples:
-        return None
-    return speaker_weights(len(scored.speakers), resamples=resamples, seed=seed)
-
-
-def _ranks(scored: Trials) -> ranking.Ranks | None:
-    """Ranks of the own speaker for each trial segment, if the trial list allows them."""
-    try:
-        return ranking.ranks(scored.score, scored.query, scored.is_target)
-    except InputError:
-        return None
-
-
-def _rank_chance(ranked: ranking.Ranks | None) -> dict[str, float]:
-    if ranked is None:
-        return {}
-    c = ranked.candidates
-    middle = float(((c + 1) / (2 * c)).mean())
-    return {
-        "mean_rank": middle,
-        "median_rank": middle,
-        "precision_at_1": float((1 / c).mean()),
-        "precision_at_10": float((np.floor(0.1 * c) / c).mean()),
-    }
-
-
-def _rank_draws(
-    scored: Trials, ranked: ranking.Ranks, weights: NDArray[np.int32]
-) -> dict[str, Floats]:
-    """Resample the speakers who ask; the candidates stay as they are."""
-    speaker = np.empty(int(scored.query.max()) + 1, np.int64)
-    speaker[scored.query] = scored.trial_speaker
-    w = weights[:, speaker[ranked.query]].astype(np.float64)
-    w = w[w.sum(axis=1) > 0]
-    total = w.sum(axis=1)
-    order = np.argsort(ranked.normalised)
-    cumulated = np.cumsum(w[:, order], axis=1)
-    middle = (cumulated < total[:, None] / 2).sum(axis=1)
-    return {
-        "mean_rank": w @ ranked.normalised / total,
-        "median_rank": ranked.normalised[order][middle],
-        "precision_at_1": w @ (ranked.rank == 1.0) / total,
-        "precision_at_10": w @ (ranked.normalised <= 0.1) / total,
-    }
-
-
-def _interval(
-    definition: Definition,
-    value: float,
-    draws: Floats | None,
-    sizes: dict[str, Any],
-    confidence: float,
-) -> Interval | None:
-    if draws is None:
-        return None
-    if definition.rate and value in (0.0, 1.0):
-        n = int(sizes["speaker"])
-        return exact_interval(round(value * n), n, confidence=confidence)
-    if definition.bounds:
-        return basic_interval(draws, value, confidence=confidence, bounds=definition.bounds)
-    return percentile_interval(draws, confidence=confidence)
+    draws = 10.0 * np.log10(ratio[ratio > 0.0])
+    return corrected_interval(draws, value, speakers=speakers, confidence=confidence)

@@ -10,10 +10,12 @@ from numpy.typing import ArrayLike
 from voxrisk.measure import _kernels
 from voxrisk.measure.calibration import LN2, pav
 from voxrisk.measure.roc import Roc
+from voxrisk.types import InputError
 
 FULL_DISCLOSURE = 1.0 / (2.0 * LN2)
 TAGS = "0ABCDEF"
 _BOUNDARIES = (1.0, 2.0, 4.0, 5.0, 6.0)
+_ROUNDING = 1e-12  # logarithms of counts that make exactly 100 may come out a little below 2
 
 
 def expected_disclosure(target: ArrayLike | Roc, nontarget: ArrayLike | None = None) -> float:
@@ -47,17 +49,32 @@ def worst_case_disclosure(target: ArrayLike | Roc, nontarget: ArrayLike | None =
     return float(np.abs(best.llr).max() / np.log(10.0))
 
 
+def worst_case_ceiling(n_target: int, n_nontarget: int) -> float:
+    """The highest :func:`worst_case_disclosure` that so many trials can show: full separation.
+
+    A worst case near this ceiling says more about the number of trials than about privacy: five
+    targets and five nontargets that are told apart without a mistake are category A.
+
+    >>> round(worst_case_ceiling(5, 5), 3), round(worst_case_ceiling(449, 11295), 3)
+    (0.778, 4.054)
+    """
+    if min(n_target, n_nontarget) < 1:
+        raise InputError(f"{n_target} target and {n_nontarget} nontarget trials; both are needed")
+    ratio = n_nontarget / n_target
+    return float(np.log10(max((n_target + 1) * ratio, (n_nontarget + 1) / ratio)))
+
+
 def tag(log10_l: float) -> str:
     """The category of a worst-case disclosure, as Table 1 of the paper defines it.
 
     0 at l = 1; A below 10; B below 100; C below 10⁴; D below 10⁵; E below 10⁶; F from there on. A
-    boundary value belongs to the higher category.
+    boundary value belongs to the higher category, also where rounding has left it 1e-12 short.
 
     >>> tag(0.0), tag(0.99), tag(1.0), tag(3.98), tag(6.0)
     ('0', 'A', 'B', 'C', 'F')
     """
     if not log10_l >= 0.0:
         raise ValueError(f"log10(l) is {log10_l}; a worst case is 0 or more")
-    if log10_l == 0.0:
+    if log10_l <= _ROUNDING:
         return TAGS[0]
-    return TAGS[1 + int(np.searchsorted(_BOUNDARIES, log10_l, side="right"))]
+    return TAGS[1 + int(np.searchsorted(_BOUNDARIES, log10_l + _ROUNDING, side="right"))]

@@ -19,6 +19,7 @@ from voxrisk.measure import (
     worst_case_disclosure,
     zero_evidence,
 )
+from voxrisk.measure.d_sys import MIN_TARGETS, bin_edges
 from voxrisk.report import style
 from voxrisk.types import Estimate
 
@@ -122,24 +123,31 @@ def histogram_figure(sets: Mapping[str, Trials]) -> "Figure":
         grid = figure.subplots(rows, columns, squeeze=False)
         for axes in grid.ravel()[len(sets) :]:
             axes.set_visible(False)
+        handles: dict[str, Any] = {}
         for axes, (name, scored) in zip(grid.ravel(), sets.items(), strict=False):
-            local = local_d_sys(scored.target, scored.nontarget)
-            for values, colour, words in (
-                (local.nontarget, style.NONTARGET, "different speakers"),
-                (local.target, style.TARGET, "same speaker"),
+            edges = bin_edges(scored.target, scored.nontarget)
+            for scores, colour, words in (
+                (scored.nontarget, style.NONTARGET, "different speakers"),
+                (scored.target, style.TARGET, "same speaker"),
             ):
-                axes.stairs(values, local.edges, color=colour, fill=True, alpha=0.35, label=words)
-                axes.stairs(values, local.edges, color=colour, lw=1.2)
+                values, _ = np.histogram(scores, edges, density=True)
+                axes.stairs(values, edges, color=colour, fill=True, alpha=0.35, label=words)
+                axes.stairs(values, edges, color=colour, lw=1.2)
             axes.set_xlabel("score")
             axes.set_ylabel("density")
+            handles |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+            if scored.target.size < MIN_TARGETS:
+                axes.set_title(f"{name}: too few target trials for D_sys")
+                continue
+            local = local_d_sys(scored.target, scored.nontarget)
             axes.set_title(f"{name}: D_sys {d_sys(scored.target, scored.nontarget):.3f}")
             other = axes.twinx()
             other.stairs(local.local, local.edges, color=style.INK, lw=1.3, label="D(s)")
             other.set_ylim(0, 1.05)
             other.set_ylabel("local D(s)")
             other.grid(False)
-            handles = [*axes.get_legend_handles_labels()[0], *other.get_legend_handles_labels()[0]]
-        figure.legend(handles=handles, loc="outside lower center", ncols=3)
+            handles |= dict(zip(*reversed(other.get_legend_handles_labels()), strict=True))
+        figure.legend(handles=list(handles.values()), loc="outside lower center", ncols=3)
         return figure
 
 
