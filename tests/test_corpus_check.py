@@ -76,6 +76,48 @@ def test_loud_is_not_clipped() -> None:
     assert clipped(np.clip(sine * 2, -1, 1)) > 0.5
 
 
+NOISE = np.random.default_rng(1).standard_normal(RATE)
+TIME = np.arange(RATE) / RATE
+
+
+@pytest.mark.parametrize(
+    ("samples", "kinds"),
+    [
+        (np.zeros(RATE), {"silent"}),
+        (np.full(RATE, 0.25), {"silent"}),
+        (0.25 + 1e-4 * NOISE, {"silent"}),
+        (np.where(TIME < 0.48, 0.3, -0.3), {"silent"}),  # a jump between two 30 ms
+        (3e-4 * NOISE, {"silent"}),
+        (np.zeros(RATE // 4), {"silent", "short"}),
+        (0.1 * NOISE[: RATE // 4], {"short"}),
+        (0.1 * NOISE[: RATE // 2], set()),
+        (0.25 + 0.1 * NOISE, set()),
+        (3e-3 * NOISE, set()),
+        (0.05 * np.sin(2 * np.pi * 80 * TIME), set()),  # the lowest of voices
+        (np.where((TIME > 0.6) & (TIME < 0.7), 0.05 * NOISE, 0.0), set()),
+    ],
+)
+def test_silence_and_shortness(tmp_path: Path, samples: np.ndarray, kinds: set[str]) -> None:
+    """Digital silence, an offset and faint noise are silent; quiet or brief speech is not."""
+    soundfile.write(tmp_path / "a.wav", samples, RATE, subtype="FLOAT")
+    found = check_corpus([Utterance("a", tmp_path / "a.wav", "s")], workers=1)
+    assert {problem.kind for problem in found.problems} == kinds
+
+
+def test_every_file_is_read_once(troubled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    real = soundfile.SoundFile
+
+    def counting(path: Path, *args: object, **options: object) -> soundfile.SoundFile:
+        opened.append(Path(path).stem)
+        return real(path, *args, **options)
+
+    monkeypatch.setattr(soundfile, "SoundFile", counting)
+    rows = read_corpus(troubled, audio=False)
+    check_corpus(rows, workers=1)
+    assert sorted(opened) == sorted(row.utterance for row in rows if row.utterance != "missing")
+
+
 def test_the_same_part_of_a_file_twice_is_doubled(troubled: Path) -> None:
     path = troubled / "good1.wav"
     parts = [(0.0, 0.6), (0.3, 0.9), (0.0, 0.6)]

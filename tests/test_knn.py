@@ -1,5 +1,6 @@
 """kNN conversion and its parts: against other implementations, and the laws of matching."""
 
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from voxrisk.protect.phones import label, phones
 from voxrisk.protect.pool import pool_targets
 from voxrisk.protect.private_knn import configuration, kmeans, learn_phones, private_knn, stretch
 from voxrisk.protect.targets import speakers_of
-from voxrisk.protect.wavlm import WavLM, load_wavlm, position_buckets
+from voxrisk.protect.wavlm import WavLM, encode, load_wavlm, position_buckets
 from voxrisk.protect.world import pitch
 from voxrisk.types import InputError
 
@@ -221,29 +222,57 @@ def test_wavlm_distances_fall_into_their_buckets() -> None:
     assert buckets[0, 99] == 19
 
 
-def test_knn_runs_through_wavlm_checkpoints(
-    speech: dict[str, list[Samples]], tmp_path: Path
-) -> None:
+@pytest.fixture(scope="session")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The published checkpoints' names and nesting, with small weights of another size."""
-    config = WAVLM
-    model = WavLM(config, layers=6)
-    state = _formula(model)
+    folder = tmp_path_factory.mktemp("wavlm")
+    state = _formula(WavLM(WAVLM, layers=6))
     direction = state.pop("encoder.pos_conv.0.weight")
     state["encoder.pos_conv.0.weight_v"] = direction
     state["encoder.pos_conv.0.weight_g"] = direction.square().sum((0, 1), keepdim=True).sqrt()
     state["mask_emb"] = torch.zeros(32)
-    torch.save({"cfg": config, "model": state}, tmp_path / "WavLM.pt")
+    torch.save({"cfg": WAVLM, "model": state}, folder / "WavLM.pt")
     vocoder = Generator(
         n_inputs=32, n_linear=16, rates=(10, 8, 2, 2), kernels=(20, 16, 4, 4), channels=32
     )
-    torch.save({"generator": vocoder.state_dict()}, tmp_path / "g.pt")
+    torch.save({"generator": vocoder.state_dict()}, folder / "g.pt")
     torch.testing.assert_close(
-        load_wavlm(tmp_path / "WavLM.pt").state_dict()["encoder.pos_conv.0.weight"], direction
+        load_wavlm(folder / "WavLM.pt").state_dict()["encoder.pos_conv.0.weight"], direction
     )
-    pair = part("wavlm", encoder=str(tmp_path / "WavLM.pt"), vocoder=str(tmp_path / "g.pt"))
+    return folder / "WavLM.pt", folder / "g.pt"
+
+
+def test_knn_runs_through_wavlm_checkpoints(
+    speech: dict[str, list[Samples]], checkpoints: tuple[Path, Path]
+) -> None:
+    pair = part("wavlm", encoder=str(checkpoints[0]), vocoder=str(checkpoints[1]))
     out = knn(speech["61"][0], [learn(speech["121"][:2], pair)], pair)
     assert len(out) == len(speech["61"][0])
     assert np.isfinite(out).all()
+
+
+def test_wavlm_matching_is_the_equation_of_knn_vc(
+    speech: dict[str, list[Samples]], checkpoints: tuple[Path, Path]
+) -> None:
+    """Each frame: the plain mean of the 4 target features nearest by cosine, nothing taken out."""
+    encoder = load_wavlm(checkpoints[0])
+    source = torch.from_numpy(encode(encoder, speech["61"][0]))
+    target = torch.cat([torch.from_numpy(encode(encoder, x)) for x in speech["121"][:2]])
+    likeness = torch.nn.functional.cosine_similarity(source[:, None], target[None], dim=-1)
+    expected = target[likeness.topk(4, dim=1).indices].mean(dim=1)
+    heard = {}
+
+    def hear(values: Samples, f0: NDArray[np.float64], length: int) -> Samples:
+        heard["values"] = values
+        return np.zeros(length, np.float32)
+
+    pair = part("wavlm", encoder=str(checkpoints[0]), vocoder=str(checkpoints[1]))
+    assert pair.k == 4
+    pair = replace(pair, vocode=hear)
+    knn(speech["61"][0], [learn(speech["121"][:2], pair)], pair)
+    # Ties in the last bits may pick another fourth neighbour in a frame or two.
+    same = np.isclose(heard["values"], expected.numpy(), atol=1e-4).all(axis=1)
+    assert same.mean() > 0.98
 
 
 def test_wrong_checkpoints_and_parts_are_refused(tmp_path: Path) -> None:

@@ -124,9 +124,18 @@ def test_a_small_sample_still_finds_the_true_originals(
 ) -> None:
     """Most true originals are outside of the sample; those of the same length are looked at."""
     monkeypatch.setattr(pairs, "EXTRA", 12)
-    found = check_pairs(original, _permuted(bent), sample=5)
-    assert (found.compared, found.shared) == (5, 36)
+    found = check_pairs(original, _permuted(bent), sample=12)
+    assert (found.compared, found.shared) == (12, 36)
     assert found.verdict == "permuted"
+
+
+def test_two_files_prove_nothing(original: list[Utterance], bent: list[Utterance]) -> None:
+    """Of two files both fit best by chance in one case of four."""
+    assert check_pairs(original[:2], bent[:2]).verdict == "unknown"
+    swapped = [replace(bent[0], path=bent[1].path), replace(bent[1], path=bent[0].path)]
+    assert check_pairs(original[:2], swapped).verdict == "unknown"
+    copied = [replace(original[0], path=original[1].path), original[1]]
+    assert check_pairs(original[:2], copied).moved == (("u00", "u01"),)
 
 
 def test_half_the_length_is_a_wrong_sample_rate(

@@ -1,9 +1,9 @@
 """What is wrong with a corpus before hours are spent on it: every file is read once, all is told.
 
 A file can be ``missing``, ``unreadable`` (also: cut short, not finite), ``empty``, ``short``,
-``silent`` (no 30 ms of it reach −60 dBFS), ``clipped`` (at full scale for three samples in a row,
-in more than 0.1 % of its samples), ``doubled`` (the same samples under another id, whatever the
-file format) or at another ``rate`` than the rest of the corpus.
+``silent`` (no 30 ms of it reach −60 dBFS, a constant offset taken out), ``clipped`` (at full scale
+for three samples in a row, in more than 0.1 % of its samples), ``doubled`` (the same samples under
+another id, whatever the file format) or at another ``rate`` than the rest of the corpus.
 """
 
 import hashlib
@@ -134,11 +134,14 @@ def look(row: Utterance, *, shortest: float) -> Health:
 
 
 def loudest(samples: NDArray[np.float32], rate: int) -> float:
-    """Level of the loudest 30 ms in dB re full scale; −200 for digital silence."""
+    """Level of the loudest 30 ms in dB re full scale; −200 for digital silence.
+
+    A constant offset is no sound: the mean of each 30 ms is taken out first.
+    """
     mono = samples.mean(axis=1)
     frame = max(1, min(len(mono), round(FRAME_SECONDS * rate)))
     frames = mono[: len(mono) // frame * frame].reshape(-1, frame)
-    power = float(np.square(frames, dtype=np.float64).mean(axis=1).max())
+    power = float(frames.var(axis=1, dtype=np.float64).max())
     return float(10 * np.log10(max(power, 1e-20)))
 
 

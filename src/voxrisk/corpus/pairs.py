@@ -27,6 +27,7 @@ FLOOR_DB = 60.0  # below the loudest point everything is silence
 FITS = 0.7  # a correlation under this is no fit
 ABOVE_OWN = 0.2  # by how much a fit with another original must beat that with the own one
 CLEAR = 0.3  # and, in Fisher's z, that with every third one
+FEW = 3  # fits of fewer files, or among fewer originals, prove nothing
 RATES = (8_000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
 EXTRA = 600  # originals read besides the sample where a sampled utterance does not fit its own
 
@@ -200,6 +201,8 @@ def judge_pairs(
     median = float(np.median(ratio))
     off = np.abs(ratio - median)
     wrong = {name for name, _ in (*moved, *misfits)}
+    if not moved and len(misfits) < FEW:
+        wrong = set()  # two files that resemble each other by chance prove nothing
     verdict, reason = _verdict(len(names), len(same), len(wrong), fits_own, len(others))
     return PairCheck(
         verdict=verdict,
@@ -337,6 +340,6 @@ def _verdict(compared: int, same: int, wrong: int, fits_own: float, others: int)
         return "permuted", f"{wrong} of {compared} files fit the original of another id"
     known = round(fits_own * compared)
     said = f"the loudness of {known} of {compared} files fits their own original best"
-    if fits_own >= 0.5 and others > 1:
+    if fits_own >= max(0.5, FEW / others):  # among few originals many fit best by chance
         return "paired", said
     return "unknown", said

@@ -47,6 +47,8 @@ class Part:
         rate: Frames per second.
         k: How many nearest frames are averaged unless the user says; 4 in kNN-VC, whose frames are
             20 ms apart, and more where frames are closer, since neighbours in time look alike.
+        centre: Whether the speaker's mean is taken out of the content before frames are compared;
+            kNN-VC compares the features as they are.
         pitch_weight: Weight of pitch and voicing beside the content when frames are compared; 0
             where the content features already carry them.
         kept: Columns of the values that stay those of the source (loudness, breathiness): they
@@ -58,6 +60,7 @@ class Part:
     vocode: Callable[[Array, NDArray[np.float64], int], Array]
     rate: float
     k: int = 4
+    centre: bool = True
     pitch_weight: float = 0.0
     kept: tuple[int, ...] = ()
 
@@ -86,12 +89,12 @@ def pitch_statistics(f0: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def keys(frames: Frames, part: Part) -> Array:
-    """Unit vectors for matching: content freed of the speaker's mean, with pitch where wanted.
+    """Unit vectors for matching: content, freed of the speaker's mean and with pitch where wanted.
 
     Taking the mean out makes frames of different speakers comparable. Pitch enters relative to the
     speaker's own mean and spread, so that a high syllable finds a high one.
     """
-    content = _unit(frames.content - frames.content.mean(axis=0))
+    content = _unit(frames.content - frames.content.mean(axis=0) if part.centre else frames.content)
     if part.pitch_weight:
         mean, spread = pitch_statistics(frames.f0)
         voiced = frames.f0 > 0

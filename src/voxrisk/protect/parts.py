@@ -4,7 +4,8 @@
 - ``whisper``: Whisper tiny.en for matching, WORLD as the vocoder.
 - ``hifigan``: Whisper tiny.en for matching, the target's mel frames averaged, HiFi-GAN universal.
 - ``wavlm``: WavLM-Large layer 6 and the HiFi-GAN trained on it, from the user's own files: kNN-VC
-  as published.
+  as its paper describes it. Features are compared by cosine as they are, without any mean taken
+  out, and the 4 nearest are averaged with equal weights.
 
 Weights of Whisper and HiFi-GAN come from the model store.
 """
@@ -189,7 +190,7 @@ def wavlm_part(encoder_path: Path, vocoder_path: Path) -> Part:
         with one_thread():
             return fit_length(_run_generator(generator, values), length)
 
-    return Part("wavlm", to_frames, to_samples, FRAMES_PER_SECOND)
+    return Part("wavlm", to_frames, to_samples, FRAMES_PER_SECOND, centre=False)
 
 
 def _run_generator(generator: "object", values: Array) -> Array:
