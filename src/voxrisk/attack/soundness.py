@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from voxrisk.attack.score import cosine
 from voxrisk.measure.eer import rocch_eer
+from voxrisk.measure.intervals import percentile_interval
 from voxrisk.measure.resampling import (
     MIN_SPEAKERS,
     bootstrap,
-    percentile_interval,
     speaker_weights,
 )
 from voxrisk.measure.trials import Trials, trials
