@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from voxrisk import __version__
+from voxrisk.files.atomic import write_text
 from voxrisk.notices import Notice
 from voxrisk.types import Estimate, InputError
 
@@ -354,8 +355,6 @@ class Results:
 
     def write(self, path: Path | str) -> str:
         """Write ``results.json`` whole or not at all; returns its text."""
-        from voxrisk.files.atomic import write_text
-
         path = Path(path)
         text = self.to_json()
         write_text(path / FILE if path.is_dir() else path, text)
@@ -366,12 +365,6 @@ class Results:
         import msgspec
 
         return msgspec.json.format(msgspec.json.encode(self), indent=1).decode() + "\n"
-
-    def write_report(self, path: Path | str) -> None:
-        """Write the report as one HTML file."""
-        from voxrisk.report.html import write_report
-
-        write_report(self, Path(path))
 
     @classmethod
     def read(cls, run: Path | str) -> "Results":

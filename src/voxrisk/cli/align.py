@@ -21,7 +21,7 @@ def align(
     Example:
       voxrisk align LibriSpeech/test-clean -o words.csv
     """
-    from voxrisk.corpus.table import read_corpus
+    from voxrisk.corpus import read_corpus
     from voxrisk.protect.aligner import align_utterance
     from voxrisk.protect.alignment import write_alignment
     from voxrisk.shards import run

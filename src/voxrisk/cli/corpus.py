@@ -53,8 +53,8 @@ def check(
     Example:
       voxrisk corpus check LibriSpeech/test-clean
     """
+    from voxrisk.corpus import read_corpus
     from voxrisk.corpus.check import check_corpus
-    from voxrisk.corpus.table import read_corpus
 
     rows = read_corpus(corpus, audio=False)
     findings = check_corpus(rows, rate=rate, shortest=min_duration, workers=workers)
@@ -99,7 +99,7 @@ def import_(
     Example:
       voxrisk corpus import cv-corpus-17.0/en -o manifest.csv
     """
-    from voxrisk.corpus.table import read_corpus, write_corpus
+    from voxrisk.corpus import read_corpus, write_corpus
     from voxrisk.types import InputError
 
     if output.exists() and not force:
@@ -144,8 +144,7 @@ def split(
     Example:
       voxrisk corpus split LibriSpeech/test-clean --by session --same-gender -o trials
     """
-    from voxrisk.corpus import splits
-    from voxrisk.corpus.table import read_corpus
+    from voxrisk.corpus import read_corpus, splits
     from voxrisk.files.atomic import output_folder
     from voxrisk.types import InputError
 

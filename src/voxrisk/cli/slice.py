@@ -52,7 +52,7 @@ def slice_(
     Example:
       voxrisk slice anonymized --duration 1.0 --shuffle -o published
     """
-    from voxrisk.corpus.table import read_corpus
+    from voxrisk.corpus import read_corpus
     from voxrisk.files.atomic import output_folder
     from voxrisk.protect.alignment import read_alignment
     from voxrisk.protect.slice_corpus import Plan, discard, slice_corpus

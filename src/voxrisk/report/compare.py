@@ -173,19 +173,21 @@ def _context(runs: Sequence[Results], names: list[str]) -> dict[str, object]:
         systems.append(_system(series, run, mine, settings, "anonymized"))
     known = {a.name: a for run in reversed(runs) for a in run.attacks}
     ranked = sorted(systems, key=_place)
+    sound = [s for s in ranked if not s.failed]
     differences = _differences(ranked, settings["linkability"])
     return {
         "lead": _lead(ranked, settings["linkability"], differences),
         "systems": ranked,
+        "drawn": sound,
         "references": _references(runs, names, settings),
         "attackers": [words.both_names(known[name]) for name in shared],
         "settings": settings,
         "warnings": _warnings(runs, names, shared),
         "confidence": runs[0].methods.confidence,
         "differences": differences,
-        "zebra": _zebra(runs[0], ranked),
-        "scatter": _scatter(ranked),
-        "plane": _plane(ranked),
+        "zebra": _zebra(runs[0], sound),
+        "scatter": _scatter(sound),
+        "plane": _plane(sound),
     }
 
 

@@ -1,0 +1,59 @@
+"""Read a corpus of any form: the table of its utterances, checked."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from voxrisk.corpus.forms import recognise
+from voxrisk.corpus.table import Located, Utterance
+from voxrisk.types import InputError
+
+
+def read_corpus(path: Path | str, *, audio: bool = True) -> list[Utterance]:
+    """Read a corpus of any known form (see :mod:`voxrisk.corpus.forms`), in a stable order.
+
+    Args:
+        path: A folder or a manifest file.
+        audio: Whether every audio file must be there. Without it only the table is read.
+
+    Raises:
+        InputError: If the form is not recognised, a row is malformed, an id is used twice or
+            audio is missing; the message names the file and the line.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"{path}: no such corpus; give a folder of audio or a manifest.csv")
+    located = list(recognise(path).read(path))
+    if not located:
+        raise InputError(f"{path}: the corpus holds no utterances")
+    _refuse_doubled(located)
+    if audio:
+        _refuse_missing(located)
+    return [row for _, row in located]
+
+
+def _refuse_doubled(located: Iterable[Located]) -> None:
+    first: dict[str, str] = {}
+    for where, row in located:
+        if row.utterance in first:
+            raise InputError(
+                f"{where}: the id {row.utterance!r} is already used at {first[row.utterance]}; "
+                "ids must be unique"
+            )
+        first[row.utterance] = where
+
+
+def _refuse_missing(located: Iterable[Located]) -> None:
+    exists: dict[Path, bool] = {}
+    missing = []
+    for where, row in located:
+        if row.path not in exists:
+            exists[row.path] = row.path.is_file()
+        if not exists[row.path]:
+            missing.append((where, row))
+    if missing:
+        where, row = missing[0]
+        more = f" (and {len(missing) - 1} more are missing)" if len(missing) > 1 else ""
+        raise InputError(
+            f"{where}: no audio file {row.path} for {row.utterance!r}{more}; "
+            "`voxrisk corpus check` lists all of them"
+        )
