@@ -1,14 +1,24 @@
 """``voxrisk measure`` as a user runs it."""
 
 import csv
-import json
+import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from simulated_scores import simulate
+from voxrisk.results import Results
+
+
+@pytest.fixture(autouse=True, scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The secret behind the pseudonyms is not that of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VOXRISK_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -33,25 +43,55 @@ def test_two_protections_beside_the_original(scores: dict[str, Path], tmp_path: 
     )  # fmt: skip
     assert "EER, convex hull" in done.stdout
     assert "19,200" not in done.stderr
-    results = json.loads((out / "results.json").read_text())
-    sets = {s["name"]: s for s in results["sets"]}
+    results = Results.read(out)
+    assert results.kind == "measure"
+    sets = results.attackers
     assert list(sets) == ["strong", "weak", "original"]
-    eer = {name: s["figures"]["rocch_eer"]["value"] for name, s in sets.items()}
-    assert eer["strong"] > eer["weak"] > eer["original"]
-    assert sets["strong"]["figures"]["deid"]["value"] > sets["weak"]["figures"]["deid"]["value"]
-    assert sets["strong"]["sizes"] == {"target": 480, "nontarget": 18720, "speaker": 40}
+    assert sets["strong"].eer.value > sets["weak"].eer.value > sets["original"].eer.value
+    assert results.reference == sets["original"]
+    deid = {name: sets[name].figures["deid"].value for name in ("strong", "weak")}
+    assert deid["strong"] > deid["weak"]
+    assert sets["strong"].sizes == {"target": 480, "nontarget": 18720, "speaker": 40}
+    assert results.methods.resamples == 100
+    assert len(results.methods.hashes["strong, scores"]) == 64
     rows = list(csv.DictReader((out / "results.csv").read_text().splitlines()))
-    tidy = {(row["set"], row["figure"]): row for row in rows}
+    tidy = {(row["attack"], row["figure"]): row for row in rows}
+    assert len(tidy) == len(rows) == sum(len(s.figures) for s in sets.values())
     for name, s in sets.items():
-        for figure, estimate in s["figures"].items():
+        for figure, estimate in s.figures.items():
             row = tidy[name, figure]
-            assert float(row["value"]) == estimate["value"]
-            assert float(row["low"]) == estimate["interval"]["low"]
+            assert float(row["value"]) == estimate.value
+            assert float(row["low"]) == estimate.interval.low
     for picture in ("ece_profile", "det", "scores", "similarity_strong", "deid_gvd"):
         assert (out / f"{picture}.png").read_bytes().startswith(b"\x89PNG")
         assert "<svg" in (out / f"{picture}.svg").read_text()
     people = list(csv.DictReader((out / "speakers.csv").read_text().splitlines()))
     assert len(people) == 3 * 40
+    shown = [p for s in results.attacks for p in s.speakers]
+    assert [row["speaker"] for row in people] == [p.speaker for p in shown]
+    assert [float(row["similarity_to_self"]) for row in people] == [p.similarity for p in shown]
+
+
+def test_speakers_are_pseudonyms_unless_revealed(scores: dict[str, Path], tmp_path: Path) -> None:
+    run = ("measure", scores["weak"], "-t", scores["trials"], "--resamples", 0)
+    voxrisk(*run, "-o", tmp_path / "hidden")
+    voxrisk(*run, "-o", tmp_path / "open", "--reveal-speakers")
+    ids = {f"speaker{i:02d}" for i in range(40)}
+    for name in ("results.json", "results.csv", "speakers.csv"):
+        assert "speaker0" not in (tmp_path / "hidden" / name).read_text()
+    hidden, known = (Results.read(tmp_path / name).attacks[0] for name in ("hidden", "open"))
+    assert {p.speaker for p in hidden.speakers} == {f"S{i:02d}" for i in range(1, 41)}
+    assert {p.speaker for p in known.speakers} == ids
+    key = tmp_path / "hidden" / "private" / "speakers.csv"
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
+    whose = {r["pseudonym"]: r["speaker"] for r in csv.DictReader(key.read_text().splitlines())}
+    assert set(whose.values()) == ids
+    assert list(whose.values()) != sorted(ids), "the numbers must not follow the ids"
+    own = {p.speaker: p for p in known.speakers}
+    for p in hidden.speakers:
+        assert own[whose[p.speaker]].similarity == p.similarity
+        assert own[whose[p.speaker]].nearest_other == whose[str(p.nearest_other)]
 
 
 def test_a_long_name_with_brackets_is_printed_whole(
@@ -70,12 +110,14 @@ def test_json_for_machines_is_the_results_file(scores: dict[str, Path], tmp_path
     arguments = ("measure", scores["weak"], "-t", scores["trials"], "--resamples", 20, "--json")
     first = voxrisk(*arguments, "-o", tmp_path / "a")
     second = voxrisk(*arguments, "-o", tmp_path / "b")
-    assert json.loads(first.stdout) == json.loads((tmp_path / "a" / "results.json").read_text())
+    assert first.stdout == (tmp_path / "a" / "results.json").read_text()
     assert first.stdout == second.stdout
-    names = [s["name"] for s in json.loads(first.stdout)["sets"]]
-    assert names == ["scores-weak"]
-    for path in (tmp_path / "a").iterdir():
-        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+    assert list(Results.from_json(first.stdout).attackers) == ["scores-weak"]
+    written = [path for path in (tmp_path / "a").rglob("*") if path.is_file()]
+    assert len(written) > 8
+    for path in written:
+        again = tmp_path / "b" / path.relative_to(tmp_path / "a")
+        assert path.read_bytes() == again.read_bytes()
 
 
 def test_nothing_is_overwritten_unless_forced(scores: dict[str, Path], tmp_path: Path) -> None:
@@ -85,7 +127,7 @@ def test_nothing_is_overwritten_unless_forced(scores: dict[str, Path], tmp_path:
     assert "is not empty; choose another folder or add --force" in done.stderr
     voxrisk(*run, "--force")
     assert (tmp_path / "mine.txt").read_text() == "keep me"
-    assert "interval" in (tmp_path / "results.json").read_text()
+    assert Results.read(tmp_path).attacks[0].eer.interval is None
 
 
 def test_bad_calls_end_with_code_2_and_one_message(scores: dict[str, Path], tmp_path: Path) -> None:
@@ -115,4 +157,6 @@ def test_warnings_stand_beside_the_figures(tmp_path: Path) -> None:
     scores.write_text("".join(f"{e} {t} {-1.0 * (e == t[0])}\n" for e, t in names))
     done = voxrisk("measure", scores, "-t", trials, "-o", tmp_path / "o")
     assert "no interval can be given" in done.stdout
-    assert "scores point the wrong way" in done.stdout
+    assert "Scores point the wrong way" in done.stdout
+    codes = {n.code for n in Results.read(tmp_path / "o").notices}
+    assert {"no_interval", "scores_reversed"} <= codes

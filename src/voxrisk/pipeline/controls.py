@@ -138,12 +138,12 @@ def _positive(setting: _Setting, attack: Attack, measured: AttackResult) -> list
 
 def _training(setting: _Setting, attack: Attack) -> list[Control]:
     """A trained recogniser must be better than chance, and not weaker than the untrained one."""
-    from voxrisk.attack.adapter import adapter_fit
-    from voxrisk.attack.recipes import ADAPTED
-
     held = attack.recogniser
     if held.vectors is None:
         return []
+    from voxrisk.attack.adapter import adapter_fit
+    from voxrisk.attack.recipes import ADAPTED
+
     chosen, name = setting.chosen, attack.knowledge.name
     unlearn = attack.knowledge.unlearns
     question = f"Did the {name} attacker learn to recognise people it was not trained on?"
@@ -225,7 +225,7 @@ def _negative(
             expected="EER of about 50 %",
             found=f"EER {_percent(middle)} on average over {drawn.size} exchanges "
             f"({_percent(float(drawn.min()))} to {_percent(float(drawn.max()))})",
-            passed=abs(middle - 0.5) <= allowed,
+            passed=bool(abs(middle - 0.5) <= allowed),
         )
     ]
 
