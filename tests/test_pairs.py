@@ -123,9 +123,12 @@ def test_a_small_sample_still_finds_the_true_originals(
     original: list[Utterance], bent: list[Utterance], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Most true originals are outside of the sample; those of the same length are looked at."""
+    wrong = _permuted(bent)
+    monkeypatch.setattr(pairs, "EXTRA", 0)
+    assert check_pairs(original, wrong, sample=6).verdict == "unknown"
     monkeypatch.setattr(pairs, "EXTRA", 12)
-    found = check_pairs(original, _permuted(bent), sample=12)
-    assert (found.compared, found.shared) == (12, 36)
+    found = check_pairs(original, wrong, sample=6)
+    assert (found.compared, found.shared) == (6, 36)
     assert found.verdict == "permuted"
 
 

@@ -276,9 +276,9 @@ def _candidates(
     found: dict[str, None] = {}
     for place in range(len(unread)):
         for places in order:
-            found[unread[places[place]]] = None
-            if len(found) == EXTRA:
+            if len(found) >= EXTRA:
                 return list(found)
+            found[unread[places[place]]] = None
     return list(found)
 
 
