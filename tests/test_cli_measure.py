@@ -94,6 +94,15 @@ def test_speakers_are_pseudonyms_unless_revealed(scores: dict[str, Path], tmp_pa
         assert own[whose[p.speaker]].nearest_other == whose[str(p.nearest_other)]
 
 
+def test_pictures_name_nobody_either(scores: dict[str, Path], tmp_path: Path) -> None:
+    run = ("measure", scores["weak"], "-t", scores["trials"], "--resamples", 0)
+    voxrisk(*run, "-o", tmp_path / "hidden")
+    voxrisk(*run, "-o", tmp_path / "open", "--reveal-speakers")
+    assert "speaker00" in (tmp_path / "open" / "similarity_scores-weak.svg").read_text()
+    for picture in (tmp_path / "hidden").glob("*.svg"):
+        assert "speaker0" not in picture.read_text(), picture.name
+
+
 def test_a_long_name_with_brackets_is_printed_whole(
     scores: dict[str, Path], tmp_path: Path
 ) -> None:

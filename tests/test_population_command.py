@@ -1,7 +1,7 @@
 """``voxrisk population``: files in, figure and tables out, clear words for bad input."""
 
 import csv
-import json
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -17,9 +17,16 @@ from voxrisk.files.published import read_published
 from voxrisk.measure.curves import Protocol
 from voxrisk.measure.population import population_of_sets
 from voxrisk.report.population_figure import population_figure
-from voxrisk.types import Estimate, InputError
+from voxrisk.results import Results
+from voxrisk.types import Embeddings, InputError
 
 QUICK = ["-L", "1,3", "-N", "5,20", "--draws", "2", "--resamples", "50"]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch) -> None:
+    """The secret behind the pseudonyms is not that of whoever runs the tests."""
+    monkeypatch.setenv("VOXRISK_CACHE", str(tmp_path_factory.mktemp("cache")))
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +52,35 @@ def test_two_attackers_over_published_curves(files, golden, tmp_path) -> None:
     assert result.exit_code == 0, result.output
     assert "original: risk among N people" in result.output
     out = tmp_path / "out"
-    plain = json.loads((out / "results.json").read_text())
-    assert [a["attacker"] for a in plain["attackers"]] == ["original", "informed"]
-    estimates = [Estimate.from_json(e) for a in plain["attackers"] for e in a["estimates"]]
+    results = Results.read(out)
+    assert results.kind == "population"
+    assert list(results.attackers) == ["original", "informed"]
+    assert results.reference == results.attacks[0]
+    assert (results.methods.lengths, results.methods.sizes) == ((1, 3), (5, 20, 30))
+    estimates = [e for a in results.attacks for e in a.crowd]
     rows = list(csv.DictReader((out / "results.csv").read_text().splitlines()))
     assert [float(r["value"]) for r in rows] == [e.value for e in estimates]
     assert len(rows) == 2 * 5 * 2 * 3
     people = list(csv.DictReader((out / "speakers.csv").read_text().splitlines()))
-    assert {r["speaker"] for r in people} == {f"s{i:02d}" for i in range(30)}
+    pseudonyms = {f"S{i:02d}" for i in range(1, 31)}
+    assert {r["speaker"] for r in people} == pseudonyms
+    for attack in results.attacks:
+        linked = {p.speaker: p.linkability for p in attack.speakers}
+        assert linked.keys() == pseudonyms
+        assert list(linked.values()) == sorted(linked.values(), reverse=True)
+        for r in people:
+            if (r["attack"], r["figure"], r["L"], r["N"]) == (
+                attack.name,
+                "linkability",
+                "3",
+                "30",
+            ):
+                assert float(r["value"]) == linked[r["speaker"]]
+    key = out / "private" / "speakers.csv"
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    whose = list(csv.DictReader(key.read_text().splitlines()))
+    assert {r["pseudonym"] for r in whose} == pseudonyms
+    assert {r["speaker"] for r in whose} == {f"s{i:02d}" for i in range(30)}
     assert (out / "population.png").read_bytes().startswith(b"\x89PNG")
     picture = (out / "population.svg").read_text()
     assert "</svg>" in picture
@@ -83,7 +111,28 @@ def test_the_figure_shows_every_attacker_chance_and_published_curve(files, golde
 def test_json_goes_to_standard_output_alone(files, tmp_path) -> None:
     result = run(files / "informed_a.npz", *QUICK, "--json", "-o", tmp_path / "out")
     assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["attackers"][0]["parameters"]["seed"] == 0
+    results = Results.from_json(result.stdout)
+    assert results == Results.read(tmp_path / "out")
+    assert results.methods.seed == 0
+    assert results.methods.resamples == 50
+
+
+def test_speakers_are_revealed_on_demand_and_those_left_out_are_counted(tmp_path) -> None:
+    spoken = voices(n=20, utterances=16)
+    keep = (spoken.speaker != "s03") | (np.arange(spoken.speaker.size) % 16 < 4)
+    fewer = Embeddings(spoken.utterance[keep], spoken.speaker[keep], spoken.vectors[keep])
+    write_embeddings(tmp_path / "a.npz", fewer)
+    call = (tmp_path / "a.npz", "-L", "3", "-N", "5", "--resamples", "0", "--draws", "2")
+    assert run(*call, "--reveal-speakers", "-o", tmp_path / "open").exit_code == 0
+    assert run(*call, "-o", tmp_path / "hidden").exit_code == 0
+    known, hidden = (Results.read(tmp_path / name) for name in ("open", "hidden"))
+    assert {n.speakers for n in known.notices} == {("s03",)}
+    assert {n.code for n in known.notices} == {"left_out"}
+    (name,) = {n.speakers for n in hidden.notices}
+    key = (tmp_path / "hidden" / "private" / "speakers.csv").read_text()
+    assert f"{name[0]},s03\n" in key
+    for written in ("results.json", "results.csv", "speakers.csv"):
+        assert "s03" not in (tmp_path / "hidden" / written).read_text()
 
 
 def test_a_ready_score_matrix_is_measured_too(tmp_path) -> None:

@@ -1,7 +1,6 @@
 """What speech is still good for, on real utterances, tones, noise and silence."""
 
 import csv
-import json
 import os
 import signal
 import subprocess
@@ -19,6 +18,7 @@ from hypothesis import strategies as st
 from voxrisk.corpus import Utterance, read_audio, read_corpus, write_audio, write_corpus
 from voxrisk.measure import speaker_weights
 from voxrisk.models import model_path
+from voxrisk.results import Results, UtilityResult
 from voxrisk.types import Estimate, InputError
 from voxrisk.utility import (
     dnsmos,
@@ -29,13 +29,19 @@ from voxrisk.utility import (
     rate_quality,
     track_pitch,
     transcribe,
-    utility,
 )
 from voxrisk.utility.estimates import ratio_estimate
 from voxrisk.utility.journal import resumable
 from voxrisk.utility.pitch import COMPAT
 
 RATE = 16_000
+
+
+def utility(*corpora: list[Utterance], **options: object) -> UtilityResult:
+    """The figures as results hold them."""
+    return measure_utility(*corpora, **options).result()  # type: ignore[arg-type]
+
+
 RNG = np.random.default_rng(0)
 SECOND = np.arange(RATE) / RATE
 
@@ -101,19 +107,22 @@ def test_everything_before_and_after(
     assert found.rows[7]["pitch_correlation"] is None
     errors = sum(row["errors_anonymized"] for row in found.rows)
     assert wer["anonymized"].value == errors / wer["anonymized"].n["word"]
-    plain = json.loads(json.dumps(found.to_json()))
-    assert Estimate.from_json(plain["wer"]["original"]) == wer["original"]
-    assert plain["missing"] == {}
+    result = found.result()
+    assert UtilityResult.from_json(result.to_json()) == result
+    assert result.get("wer", "original") == wer["original"]
+    assert (result.missing, result.untrusted) == ({}, {})
 
 
 def test_speech_that_did_not_change_loses_nothing(eight: list[Utterance]) -> None:
     figures = ("pitch_correlation", "duration_change")
     found = utility(eight, eight[::-1], figures=figures, workers=1, resamples=100)
-    melody, length = (found[name]["anonymized"] for name in figures)
-    assert melody["value"] == pytest.approx(1, abs=1e-12)
-    assert melody["n"]["left_out"] == 0
-    assert length["value"] == 0
-    assert (length["interval"]["low"], length["interval"]["high"]) == (0, 0)
+    melody, length = (found.get(name) for name in figures)
+    assert melody.value == pytest.approx(1, abs=1e-12)
+    assert melody.n["left_out"] == 0
+    assert length.value == 0
+    assert (length.interval.low, length.interval.high) == (0, 0)
+    assert found.get("pitch_correlation", "original") is None
+    assert found.get("wer") is None
 
 
 def test_half_as_long_is_minus_half(eight: list[Utterance], tmp_path: Path) -> None:
@@ -152,21 +161,25 @@ def test_a_recogniser_that_fails_on_the_original_is_not_trusted(
 ) -> None:
     """Transcripts of other utterances: both sides are bad, and the loss between them is nothing."""
     _hears(monkeypatch, {row.utterance: str(row.text) for row in eight})
-    right = utility(eight, eight, figures=("wer",), resamples=0)["wer"]
-    assert [right[side]["parameters"]["trusted"] for side in right] == [True, True]
-    assert "reason" not in right["original"]["parameters"]
+    right = utility(eight, eight, figures=("wer",), resamples=0)
+    assert right.untrusted == {}
+    for estimate in right.figures["wer"].values():
+        assert estimate.parameters["trusted"] is True
+        assert "reason" not in estimate.parameters
     texts = [str(row.text) for row in eight]
     swapped = {row.utterance: text for row, text in zip(eight, texts[1:] + texts[:1], strict=True)}
-    wrong = utility(eight, eight, transcripts=swapped, figures=("wer",), resamples=0)["wer"]
-    assert wrong["original"]["value"] > 0.8
+    wrong = utility(eight, eight, transcripts=swapped, figures=("wer",), resamples=0)
+    assert wrong.get("wer", "original").value > 0.8
+    assert "of the words of the original speech wrong" in wrong.untrusted["wer"]
     for side in ("original", "anonymized"):
-        assert wrong[side]["parameters"]["trusted"] is False
-        assert "of the words of the original speech wrong" in wrong[side]["parameters"]["reason"]
+        parameters = wrong.get("wer", side).parameters
+        assert parameters["trusted"] is False
+        assert parameters["reason"] == wrong.untrusted["wer"]
     few = {row.utterance: " ".join(str(row.text).split()[::2]) for row in eight}
     _hears(monkeypatch, few)
-    half = utility(eight, eight, figures=("wer",), resamples=0)["wer"]["original"]
-    assert 0.4 < half["value"] < 0.6
-    assert half["parameters"]["trusted"] is True
+    half = utility(eight, eight, figures=("wer",), resamples=0)
+    assert 0.4 < half.get("wer", "original").value < 0.6
+    assert half.untrusted == {}
 
 
 def test_swapped_transcripts_are_not_trusted_with_a_real_recogniser(
@@ -176,22 +189,22 @@ def test_swapped_transcripts_are_not_trusted_with_a_real_recogniser(
     found = utility(
         eight[:3], eight[:3], transcripts=texts, figures=("wer",), asr=recogniser, workers=1
     )
-    assert found["wer"]["original"]["parameters"]["trusted"] is False
+    assert list(found.untrusted) == ["wer"]
 
 
 def test_transcripts_of_other_utterances_are_refused(eight: list[Utterance]) -> None:
     with pytest.raises(InputError, match="none of the 1 transcripts has the id of an utterance"):
         utility(eight, eight, transcripts={"x": "HELLO"}, figures=("wer",))
     found = utility(eight, eight, transcripts={eight[0].utterance: "..."}, figures=("wer",))
-    assert found["missing"]["wer"] == "the transcripts hold no words"
+    assert found.missing["wer"] == "the transcripts hold no words"
 
 
 def test_several_languages_cost_the_word_error_rate_only(eight: list[Utterance]) -> None:
     rows = [replace(eight[0], language="de"), replace(eight[1], language="en")]
     found = utility(rows, rows, figures=("wer", "duration_change"), workers=1)
-    assert "several languages (de, en)" in found["missing"]["wer"]
-    assert "voxrisk utility … --language" in found["missing"]["wer"]
-    assert found["duration_change"]["anonymized"]["value"] == 0
+    assert "several languages (de, en)" in found.missing["wer"]
+    assert "voxrisk utility … --language" in found.missing["wer"]
+    assert found.get("duration_change").value == 0
 
 
 def test_a_torn_journal_is_mended_and_nothing_is_done_twice(
@@ -256,16 +269,20 @@ def test_kill_minus_9_then_the_same_command_gives_the_same_bytes(
                 break
             time.sleep(0.05)
         os.kill(run.pid, signal.SIGKILL)
-    assert not (tmp_path / "killed" / "utility.json").exists()
+    assert not (tmp_path / "killed" / "results.json").exists()
     for name in ("killed", "whole"):
         done = subprocess.run(
             [*command, "-o", tmp_path / name], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
         assert "DNSMOS overall" in done.stdout
-    for name in ("utility.json", "utterances.csv"):
+    for name in ("results.json", "utterances.csv"):
         both = [(tmp_path / run / name).read_bytes() for run in ("killed", "whole")]
         assert both[0] == both[1]
+    results = Results.read(tmp_path / "whole")
+    assert results.kind == "utility"
+    assert results.methods.resamples == 50
+    assert set(results.utility.figures) >= {"dnsmos", "duration_change"}
     rows = list(csv.DictReader((tmp_path / "whole" / "utterances.csv").read_text().splitlines()))
     assert [row["utterance"] for row in rows] == [row.utterance for row in copies[0]]
     again = subprocess.run(
@@ -297,20 +314,20 @@ def test_a_figure_that_cannot_be_had_says_why_and_the_others_stay(
     found = utility(
         nobody, silent, figures=("wer", "pitch_correlation", "duration_change"), workers=1
     )
-    assert set(found["missing"]) == {"wer", "pitch_correlation"}
-    assert found["missing"]["wer"].startswith("no transcripts")
-    assert "0 frames are voiced in both" in found["missing"]["pitch_correlation"]
-    assert found["duration_change"]["anonymized"]["interval"] is None
-    assert "1 speakers" in found["duration_change"]["anonymized"]["parameters"]["no_interval"]
+    assert set(found.missing) == {"wer", "pitch_correlation"}
+    assert found.missing["wer"].startswith("no transcripts")
+    assert "0 frames are voiced in both" in found.missing["pitch_correlation"]
+    assert found.get("duration_change").interval is None
+    assert "1 speakers" in found.get("duration_change").parameters["no_interval"]
     german = [replace(eight[0], language="de")]
-    reason = utility(german, german, figures=("wer",))["missing"]["wer"]
+    reason = utility(german, german, figures=("wer",)).missing["wer"]
     assert "knows English only" in reason
     assert reason.endswith("measure it with `voxrisk utility … --asr whisper-base`")
     monkeypatch.setitem(sys.modules, "jiwer", None)
     monkeypatch.setitem(sys.modules, "pyworld", None)
     found = utility(eight, eight, figures=("wer", "pitch_correlation"))
-    assert found["missing"]["wer"].endswith("pip install 'voxrisk[utility]'")
-    assert "'pyworld'" in found["missing"]["pitch_correlation"]
+    assert found.missing["wer"].endswith("pip install 'voxrisk[utility]'")
+    assert "'pyworld'" in found.missing["pitch_correlation"]
 
 
 def test_an_unknown_recogniser_or_figure_is_refused(eight: list[Utterance]) -> None:

@@ -209,7 +209,7 @@ def picture(
 
 
 def mark(shape: str, x: float, y: float, size: float, colour: str) -> Markup:
-    """One of six shapes, so that curves differ in more than colour."""
+    """One of seven shapes, so that curves differ in more than colour."""
     s = size
     if shape == "circle":
         return Markup('<circle cx="{:.1f}" cy="{:.1f}" r="{:.1f}" fill="{}" class="mark"/>').format(
@@ -220,6 +220,10 @@ def mark(shape: str, x: float, y: float, size: float, colour: str) -> Markup:
         "triangle": ((0, -1.3 * s), (1.2 * s, s), (-1.2 * s, s)),
         "down": ((0, 1.3 * s), (1.2 * s, -s), (-1.2 * s, -s)),
         "diamond": ((0, -1.4 * s), (1.4 * s, 0), (0, 1.4 * s), (-1.4 * s, 0)),
+        "star": tuple(
+            (r * s * math.sin(k * math.pi / 5), -r * s * math.cos(k * math.pi / 5))
+            for k, r in enumerate((1.6, 0.65) * 5)
+        ),
         "cross": tuple(
             (s * a, s * b)
             for a, b in ((0, -0.5), (0.7, -1.2), (1.2, -0.7), (0.5, 0), (1.2, 0.7), (0.7, 1.2),
