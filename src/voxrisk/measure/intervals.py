@@ -36,7 +36,8 @@ def corrected_interval(
 
     Figures that are optimised on the data (PAV, a best threshold) look too good on a sample, and on
     a resample of it once more: the second step tells the size of the first. A figure with a range
-    is put on the arcsine scale of it, where the spread hardly depends on the value.
+    is put on the arcsine scale of it, where the spread hardly depends on the value. The bias is
+    that of the median, so that one odd speaker, in some resamples and not in others, moves nothing.
 
     Args:
         draws: ``(resamples,)`` resampled figures, not all of them the same.
@@ -58,7 +59,7 @@ def corrected_interval(
         return float(low + (high - low) * share)
 
     drawn, centre = there(draws), float(there(value))
-    centre -= bias * (float(drawn.mean()) - centre)
+    centre -= bias * (float(np.median(drawn)) - centre)
     reach = student(speakers, confidence) * float(drawn.std(ddof=1))
     ends = back(centre - reach), back(centre + reach)
     method = "speaker bootstrap, bias-corrected, Student's t"
@@ -137,7 +138,8 @@ def rate_interval(
         return exact_interval(round(rate) * n, n, confidence=confidence)
     variance = float(np.square(hits - rate * of).sum()) * n / (n - 1.0) / total**2
     limit = total if most is None else most
-    effective = limit if variance == 0.0 else min(rate * (1.0 - rate) / variance, limit)
+    effective = rate * (1.0 - rate) / variance if variance > 0.0 else total
+    effective = min(effective, limit)
     quantile = float(ndtri((1.0 + confidence) / 2.0))
     effective *= (quantile / (student(n, confidence) * np.sqrt((n - 1.0) / n))) ** 2
     low, high = _beta_ends(rate * effective, effective, confidence)

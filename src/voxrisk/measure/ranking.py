@@ -148,6 +148,15 @@ def _share(
     return interval
 
 
+def _mean(result: Ranks, speaker: NDArray[np.int64], confidence: float) -> Interval:
+    """From the share of the others who stand before the right one, 0 where it is always first."""
+    value, first = mean_normalised_rank(result), float((1.0 / result.candidates).mean())
+    before = (result.rank - 1.0) / (result.candidates - 1.0)
+    span, centre = _over_speakers(before, speaker, confidence), float(before.mean())
+    low, high = (value + (end - centre) * (1.0 - first) for end in (span.low, span.high))
+    return replace(span, low=min(low, value), high=max(high, value))
+
+
 def _median(result: Ranks, speaker: NDArray[np.int64], confidence: float) -> Interval:
     """Woodruff's interval: where the share of lower ranks is no longer surely below one half."""
     value = median_normalised_rank(result)
@@ -165,7 +174,7 @@ def _over_speakers(within: NDArray[Any], speaker: NDArray[np.int64], confidence:
 
 
 FIGURES = {
-    "mean_rank": RankFigure(mean_normalised_rank, _middle, _share(lambda r: r.normalised)),
+    "mean_rank": RankFigure(mean_normalised_rank, _middle, _mean),
     "median_rank": RankFigure(median_normalised_rank, _middle, _median),
     "precision_at_1": RankFigure(
         precision_at_1,

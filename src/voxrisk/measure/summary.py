@@ -139,6 +139,9 @@ def evaluate_similarity(
     Each stands alone: where one of them cannot be given, the other is, and ``undefined`` has the
     reason. Pairs of single segments come from :func:`voxrisk.measure.segment_trials`; any other
     trials are taken as they are.
+
+    Raises:
+        InputError: If intervals are asked for and there are fewer than 5 speakers.
     """
     parts: list[tuple[str, Trials | None, Callable[..., float]]] = [
         ("deid", crossed, de_identification),
@@ -150,14 +153,16 @@ def evaluate_similarity(
         whole = similarity_matrix(original)
     except InputError as error:
         return Figures({}, {name: str(error) for name, part, _ in parts if part is not None})
+    weights = None
+    if resamples:
+        weights = speaker_weights(len(whole.speakers), resamples=resamples, seed=seed)
     for name, part, metric in parts:
         if part is None:
             continue
         try:
             value = metric(whole, similarity_matrix(part), compat=compat)
             span = None
-            if resamples:
-                weights = speaker_weights(len(whole.speakers), resamples=resamples, seed=seed)
+            if weights is not None:
                 # The same speakers are drawn in both sets, so that the ratio is that of one group.
                 ratio = resampled_dominance(part, weights) / resampled_dominance(original, weights)
                 span = _interval_of_ratio(name, value, ratio, len(whole.speakers), confidence)

@@ -12,7 +12,7 @@ from voxrisk.measure.calibration import LN2, pav
 from voxrisk.measure.roc import Roc
 from voxrisk.types import InputError
 
-FULL_DISCLOSURE = 1.0 / (2.0 * LN2)
+FULL_DISCLOSURE: float = 1.0 / (2.0 * LN2)
 TAGS = "0ABCDEF"
 _BOUNDARIES = (1.0, 2.0, 4.0, 5.0, 6.0)
 _ROUNDING = 1e-12  # logarithms of counts that make exactly 100 may come out a little below 2

@@ -1,12 +1,18 @@
 """From values of utterances to one figure with an interval: a ratio of sums, speakers resampled."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from voxrisk.measure import exact_interval, percentile_interval, speaker_weights
+from voxrisk.measure import (
+    corrected_interval,
+    exact_interval,
+    percentile_interval,
+    speaker_weights,
+)
 from voxrisk.measure.resampling import MIN_SPEAKERS
 from voxrisk.types import Estimate, InputError, Interval
 
@@ -41,7 +47,8 @@ def ratio_estimate(
         source: Where the definition comes from.
         n: Sizes to report beside those of utterances and speakers.
         parameters: What was chosen.
-        rate: The figure is a rate of errors: none seen in n speakers gives an exact upper bound.
+        rate: The figure is a rate of errors: its interval is found on the logarithmic scale, and
+            none seen in n speakers gives an exact upper bound.
         resamples: Draws; 0 gives no interval.
         seed: Seed of the draws.
         confidence: Coverage of the interval.
@@ -67,6 +74,8 @@ def ratio_estimate(
         interval = (
             exact_interval(0, len(names), confidence=confidence)
             if rate and value == 0.0
+            else _rate_interval(weights @ sums[0], weights @ sums[1], value, confidence, len(names))
+            if rate
             else _interval(weights @ sums[0], weights @ sums[1], confidence)
         )
     sizes = {"utterance": int(top.size), "speaker": len(names), **(n or {})}
@@ -76,3 +85,21 @@ def ratio_estimate(
 def _interval(top: NDArray[np.float64], below: NDArray[np.float64], confidence: float) -> Interval:
     kept = below > 0  # speakers without a word, drawn alone, give no figure
     return percentile_interval(top[kept] / below[kept], confidence=confidence)
+
+
+def _rate_interval(
+    top: NDArray[np.float64],
+    below: NDArray[np.float64],
+    value: float,
+    confidence: float,
+    speakers: int,
+) -> Interval:
+    """A rate of errors spreads in proportion to its size, so take its logarithm.
+
+    Speakers drawn without any error count half of one: a logarithm needs something.
+    """
+    kept = below > 0
+    draws = np.log(np.maximum(top[kept], 0.5) / below[kept])
+    span = corrected_interval(draws, float(np.log(value)), speakers=speakers, confidence=confidence)
+    low, high = np.exp([span.low, span.high])
+    return replace(span, low=min(float(low), value), high=max(float(high), value))
