@@ -107,7 +107,7 @@ def _named(text: str) -> tuple[str, Path]:
 
 def _draw(sets: "Sequence[ScoreSet]", folder: Path) -> list[Path]:
     from voxrisk.report import score_figures as figures
-    from voxrisk.report.style import save
+    from voxrisk.report.figure import save
 
     curves = {s.name: s.trials.roc for s in sets}
     written = save(figures.ece_figure(curves), folder, "ece_profile")
@@ -127,6 +127,8 @@ def _print(sets: "Sequence[ScoreSet]", folder: Path, written: Sequence[Path]) ->
     from rich.console import Console
     from rich.markup import escape
 
+    from voxrisk.report.png import obstacle
+
     # A table of figures is never cut: narrow terminals scroll, pipes get whole lines.
     table = _table(sets)
     wide = 60 + sum(40 + len(s.name) for s in sets)
@@ -142,7 +144,10 @@ def _print(sets: "Sequence[ScoreSet]", folder: Path, written: Sequence[Path]) ->
         for warning in s.warnings:
             console.print(f"  [yellow]! {escape(warning)}[/]")
     names = ", ".join(sorted({path.stem for path in written}))
-    console.print(f"\nFigures ({names}; PNG and SVG), results.json and results.csv: {folder}")
+    kinds = "SVG" if obstacle() else "SVG and PNG"
+    console.print(f"\nFigures ({names}; {kinds}), results.json and results.csv: {folder}")
+    if obstacle():
+        console.print(obstacle(), markup=False)
 
 
 def _table(sets: "Sequence[ScoreSet]") -> Any:

@@ -87,15 +87,15 @@ def population(
     """Can a person be singled out, or linked, in a crowd of N, from L utterances?
 
     Reads embeddings as NPZ (utterance, speaker, embedding), NPY with CSV, Parquet, HDF5 x-vectors
-    and Kaldi ark or scp with utt2spk or spk2utt. Writes population.png and .svg, results.json,
-    results.csv and speakers.csv (the most exposed first).
+    and Kaldi ark or scp with utt2spk or spk2utt. Writes population.svg (and .png, with the
+    extra png), results.json, results.csv and speakers.csv (the most exposed first).
     """
     from voxrisk.files.atomic import output_folder
     from voxrisk.files.published import read_published
     from voxrisk.measure.curves import Protocol
     from voxrisk.pipeline.population_study import Attacker, study, write_results
+    from voxrisk.report.figure import save
     from voxrisk.report.population_figure import population_figure
-    from voxrisk.report.style import save
 
     protocol = Protocol(
         lengths=_numbers(lengths, "-L"),
@@ -115,11 +115,11 @@ def population(
     folder = output_folder(output, force=force)
     found = study(attackers, protocol, tell=_tell)
     text = write_results(found, folder)
-    save(population_figure(found, under=published), folder, "population")
+    drawn = save(population_figure(found, under=published), folder, "population")
     if json_output:
         print(text)
     else:
-        _print(found, folder)
+        _print(found, folder, drawn)
 
 
 def _numbers(text: str, option: str) -> tuple[int, ...]:
@@ -162,9 +162,11 @@ def _cell(e: "Estimate") -> str:
     return format(e.value, form) + span
 
 
-def _print(found: "Sequence[Population]", folder: Path) -> None:
+def _print(found: "Sequence[Population]", folder: Path, drawn: Sequence[Path]) -> None:
     from rich.console import Console
     from rich.table import Table
+
+    from voxrisk.report.png import obstacle
 
     for p in found:
         sizes = sorted({int(e.parameters["N"]) for e in p.estimates})
@@ -198,4 +200,7 @@ def _print(found: "Sequence[Population]", folder: Path) -> None:
                         f"{LABELS[metric]}",
                         style="dim",
                     )
-    print(f"population.png and .svg, results.json, results.csv and speakers.csv: {folder}")
+    names = ", ".join(path.name for path in drawn)
+    print(f"{names}, results.json, results.csv and speakers.csv: {folder}")
+    if obstacle():
+        print(obstacle())

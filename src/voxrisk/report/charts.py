@@ -7,11 +7,12 @@ from typing import Any
 from markupsafe import Markup
 
 from voxrisk.report import style, words
-from voxrisk.report.svg import Axis, Plot, percent_axis, picture, round_ticks
+from voxrisk.report.svg import Axis, Plot, Points, percent_axis, picture, round_ticks
 
 Results = Mapping[str, Any]
 CHANCE_DASH = "2 2.5"
-_ROWS = (
+UNDER_DASH = "5 2.5"
+CROWD_ROWS = (
     ("singling_out", "Singling Out", "A known voice points at exactly one of N people."),
     ("linkability", "Linkability", "A recording is matched to its own speaker among N."),
     ("rocch_eer", "1 − EER", "The question “same speaker or not?” is answered rightly."),
@@ -61,12 +62,12 @@ def curve_rows(results: Results) -> list[dict[str, Any]]:
     """Rows of metrics, columns of L: every curve of every attacker; empty if none was measured."""
     entries = [e for a in results["attackers"] for e in a["population"]]
     lengths = sorted({e["L"] for e in entries})
-    sizes = [e["N"] for e in entries if e["metric"] in {m for m, _, _ in _ROWS}]
+    sizes = [e["N"] for e in entries if e["metric"] in {m for m, _, _ in CROWD_ROWS}]
     rows = []
-    for metric, title, meaning in _ROWS:
+    for metric, title, meaning in CROWD_ROWS:
         if any(e["metric"] == metric for e in entries):
             panels = [
-                (length, _panel(results, metric, title, length, _sizes_axis(sizes)))
+                (length, _panel(results, metric, title, length, sizes_axis(sizes)))
                 for length in lengths
             ]
             rows.append({"metric": metric, "title": title, "meaning": meaning, "panels": panels})
@@ -83,7 +84,8 @@ def curve_table(results: Results, metric: str) -> list[dict[str, Any]]:
     ]
 
 
-def _sizes_axis(sizes: Sequence[int]) -> Axis:
+def sizes_axis(sizes: Sequence[int]) -> Axis:
+    """An axis of numbers of people, logarithmic, with few round ticks."""
     low, high = min(sizes), max(sizes)
     every = [m * 10**k for k in range(7) for m in (1, 2, 5)]
     shown = [n for n in every if low <= n <= high]
@@ -99,28 +101,46 @@ def _sizes_axis(sizes: Sequence[int]) -> Axis:
 
 
 def _panel(results: Results, metric: str, title: str, length: int, axis: Axis) -> Markup:
-    plot = Plot(axis, percent_axis(""), f"{title} against the number of people N, L = {length}. "
-                "The numbers are in the table below the figure.")  # fmt: skip
     curves = []
     for i, attacker in enumerate(results["attackers"]):
         points = sorted(
             (e for e in attacker["population"] if (e["metric"], e["L"]) == (metric, length)),
             key=lambda e: int(e["N"]),
         )
-        if points:
-            curves.append((i, attacker, points))
+        look = words.look(attacker["name"], i)
+        curves.append((attacker["name"], words.both_names(attacker), points, *look))
+    return crowd_plot(curves, metric, axis, f"{title} against the number of people N, L = {length}"
+                      ". The numbers are in the table below the figure.").svg()  # fmt: skip
+
+
+def crowd_plot(
+    curves: Sequence[tuple[str, str, Sequence[Mapping[str, Any]], str, str]],
+    metric: str,
+    axis: Axis,
+    said: str,
+    *,
+    under: Sequence[tuple[Points, str]] = (),
+) -> Plot:
+    """Risk against the number of people, of (id, name, points by rising N, colour, mark).
+
+    ``under`` are thin curves (points, colour) to be laid below, as risk.
+    """
+    plot = Plot(axis, percent_axis(""), said)
+    curves = [curve for curve in curves if curve[2]]
     if not curves:
         middle = math.sqrt(axis.low * axis.high)
         plot.text(middle, 0.5, "not measured", anchor="middle", css="tick")
-        return plot.svg()
-    _chance(plot, metric, max((points for _, _, points in curves), key=len))
-    for i, attacker, points in reversed(curves):
-        _curve(plot, metric, attacker, i, points)
-    return plot.svg()
+        return plot
+    _chance(plot, metric, max((points for _, _, points, _, _ in curves), key=len))
+    for below, colour in under:
+        plot.line(below, colour, width=1.1, dash=UNDER_DASH)
+    for ident, name, points, colour, shape in reversed(curves):
+        _curve(plot, metric, ident, name, points, colour, shape)
+    return plot
 
 
 def _chance(plot: Plot, metric: str, points: Sequence[Mapping[str, Any]]) -> None:
-    known = [(float(e["N"]), _risk(metric, e["chance"])) for e in points]
+    known = [(float(e["N"]), risk(metric, e["chance"])) for e in points]
     if metric == "linkability" and len(known) > 1:  # it is 1/N, so draw it smoothly
         first, last = known[0][0], known[-1][0]
         steps = [first * (last / first) ** (k / 30) for k in range(31)]
@@ -138,14 +158,15 @@ def _chance(plot: Plot, metric: str, points: Sequence[Mapping[str, Any]]) -> Non
 def _curve(
     plot: Plot,
     metric: str,
-    attacker: Mapping[str, Any],
-    index: int,
+    ident: str,
+    name: str,
     points: Sequence[Mapping[str, Any]],
+    colour: str,
+    shape: str,
 ) -> None:
-    colour, shape = words.look(attacker["name"], index)
-    plot.series(attacker["name"])
+    plot.series(ident)
     spans = [
-        (float(e["N"]), *sorted((_risk(metric, e["low"]), _risk(metric, e["high"]))))
+        (float(e["N"]), *sorted((risk(metric, e["low"]), risk(metric, e["high"]))))
         for e in points
         if e["low"] is not None and e["high"] is not None
     ]
@@ -153,17 +174,17 @@ def _curve(
         plot.band([(n, low) for n, low, _ in spans], [(n, high) for n, _, high in spans], colour)
     for n, low, high in spans if len(spans) == 1 else ():
         plot.whisker((n, low), (n, high), colour)
-    plot.line([(e["N"], _risk(metric, e["value"])) for e in points], colour)
+    plot.line([(e["N"], risk(metric, e["value"])) for e in points], colour)
     marked = _spread([plot.x.share(e["N"]) for e in points])
     for k, e in enumerate(points):
-        value = _risk(metric, e["value"])
-        tip = f"{words.both_names(attacker)}\nL = {e['L']}, N = {e['N']:,}: {words.percent(value)}"
+        value = risk(metric, e["value"])
+        tip = f"{name}\nL = {e['L']}, N = {e['N']:,}: {words.percent(value)}"
         if metric == "rocch_eer":
             tip += f" (EER {words.percent(e['value'])})"
         if e["low"] is not None and e["high"] is not None:
-            ends = sorted((_risk(metric, e["low"]), _risk(metric, e["high"])))
+            ends = sorted((risk(metric, e["low"]), risk(metric, e["high"])))
             tip += f"\ninterval {words.bounds(metric, *ends)}"
-        tip += f"\nguessing {words.percent(_risk(metric, e['chance']))}"
+        tip += f"\nguessing {words.percent(risk(metric, e['chance']))}"
         plot.point(
             e["N"], value, colour, shape, tip, size=3.0 if k in marked else 0,
             metric=metric, l=e["L"], n=e["N"], value=e["value"], low=e["low"], high=e["high"],
@@ -183,7 +204,8 @@ def _spread(places: Sequence[float], *, most: int = 12) -> set[int]:
     return {min(range(len(places)), key=lambda i: abs(places[i] - w)) for w in wanted}
 
 
-def _risk(metric: str, value: float) -> float:
+def risk(metric: str, value: float) -> float:
+    """What is drawn: the higher, the greater the risk."""
     return 1.0 - value if metric == "rocch_eer" else value
 
 
@@ -191,6 +213,13 @@ def ece(
     curves: Sequence[tuple[str, str, Mapping[str, Any], str, str]], zero: Mapping[str, Any]
 ) -> Markup:
     """ECE profiles of (id, name, profile, colour, mark) under the profile of zero evidence."""
+    return ece_plot(curves, zero).svg()
+
+
+def ece_plot(
+    curves: Sequence[tuple[str, str, Mapping[str, Any], str, str]], zero: Mapping[str, Any]
+) -> Plot:
+    """The same, to be put into a figure."""
     ticks = [(float(v), str(v).replace("-", "−")) for v in (-10, -5, 0, 5, 10)]
     axis = Axis(-10.0, 10.0, ticks, "belief before hearing the voice, log-odds of “same speaker”")
     up = Axis(0.0, 1.05, [(v, f"{v:g}") for v in (0, 0.25, 0.5, 0.75, 1)], "uncertainty left, bit")
@@ -206,7 +235,7 @@ def ece(
             tip = f"{name}\nbelieved before: {words.prior_odds(x)}\nuncertainty left: {y:.3f} bit"
             plot.point(x, y, colour, shape, tip, size=3.2 if k % 8 == 4 else 0, across=x, value=y)
         plot.end()
-    return plot.svg()
+    return plot
 
 
 def _pairs(profile: Mapping[str, Any]) -> list[tuple[float, float]]:
@@ -214,7 +243,24 @@ def _pairs(profile: Mapping[str, Any]) -> list[tuple[float, float]]:
 
 
 def det(results: Results) -> Markup:
-    """Detection error trade-off on normal-deviate axes, the EER marked."""
+    """Detection error trade-off of every attacker."""
+    curves = [
+        (a["name"], words.both_names(a), a["det"], a["figures"].get("rocch_eer"),
+         *words.look(a["name"], i))
+        for i, a in enumerate(results["attackers"])
+    ]  # fmt: skip
+    return det_plot(curves).svg()
+
+
+def det_plot(
+    curves: Sequence[
+        tuple[str, str, Mapping[str, Sequence[float]], Mapping[str, Any] | None, str, str]
+    ],
+) -> Plot:
+    """Misses against false alarms on normal-deviate axes, the EER marked.
+
+    Each curve is (id, name, ``{"false_alarm", "miss"}``, EER, colour, mark).
+    """
     ticks = [(t, f"{100 * t:g} %") for t in (0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95)]
     axis = Axis(0.0005, 0.98, ticks, "strangers taken for the speaker (false alarms)", "probit")
     up = Axis(0.0005, 0.98, ticks, "speaker not recognised (misses)", "probit")
@@ -225,24 +271,21 @@ def det(results: Results) -> Markup:
     plot = Plot(axis, up, said, width=400, height=380, left=54)
     steps = [k / 50 for k in range(1, 50)]
     plot.line([(p, 1 - p) for p in (0.02, *steps)], style.NONTARGET, width=1.4, dash=CHANCE_DASH)
-    for i, attacker in reversed(list(enumerate(results["attackers"]))):
-        colour, shape = words.look(attacker["name"], i)
-        curve = list(zip(attacker["det"]["false_alarm"], attacker["det"]["miss"], strict=True))
+    for ident, name, rates, eer, colour, shape in reversed(curves):
+        curve = list(zip(rates["false_alarm"], rates["miss"], strict=True))
         inside = [p for p in curve if min(p) >= axis.low and max(p) <= axis.high]
         curve = inside if len(inside) > 1 else curve
-        plot.series(attacker["name"])
+        plot.series(ident)
         plot.line(curve, colour)
-        name = words.both_names(attacker)
         for a, b in curve[:: max(len(curve) // 24, 1)]:
             tip = f"{name}\nfalse alarms {words.percent(a)}, misses {words.percent(b)}"
             plot.point(a, b, colour, shape, tip, size=0, across=a, value=b)
-        eer = attacker["figures"].get("rocch_eer")
         if eer:
             tip = f"{name}\nEER {words.estimate(eer)}\ninterval {words.interval(eer)}"
             at = min(max(eer["value"], 0.0005), 0.98)
             plot.point(at, at, colour, shape, tip, size=4.5, eer=eer["value"])
         plot.end()
-    return plot.svg()
+    return plot
 
 
 def plane(
@@ -253,6 +296,18 @@ def plane(
     front: Sequence[int] = (),
     better: str = "",
 ) -> Markup:
+    """Two figures against each other: see :func:`plane_plot`."""
+    return plane_plot(points, x_name, y_name, front=front, better=better).svg()
+
+
+def plane_plot(
+    points: Sequence[Mapping[str, Any]],
+    x_name: str,
+    y_name: str,
+    *,
+    front: Sequence[int] = (),
+    better: str = "",
+) -> Plot:
     """Two figures against each other, with both intervals.
 
     Each point is ``{"id", "name", "x": Estimate, "y": Estimate, "colour", "mark"}``; ``front`` are
@@ -287,7 +342,7 @@ def plane(
             plot.whisker((x, span["low"]), (x, span["high"]), p["colour"])
         plot.point(x, y, p["colour"], p["mark"], tip, size=5, across=x, value=y)
         plot.end()
-    return plot.svg()
+    return plot
 
 
 def _span_axis(name: str, figures: Sequence[Mapping[str, Any]]) -> Axis:
@@ -297,7 +352,10 @@ def _span_axis(name: str, figures: Sequence[Mapping[str, Any]]) -> Axis:
     title = words.LABELS[name]
     if words.UNITS.get(name) == "rate":
         high = max(*ends, 0.05)
-        high = 0.55 if name == "rocch_eer" and high < 0.55 else min(1.0, high * 1.1)
+        least = {"rocch_eer": 0.55, "deid": 1.04}.get(name, 0.0)
+        # A word error rate may be above 100 %, and is drawn where it is.
+        wide = 1.1 * high if high > 1.0 else min(1.0, 1.1 * high)
+        high = least if high < least else wide
         return percent_axis(title, low=min(0.0, *ends), high=high)
     low, high = min(*ends, 0.0), max(*ends, 0.0)
     pad = 0.08 * (high - low) or 1.0

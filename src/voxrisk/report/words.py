@@ -32,16 +32,6 @@ LEVELS = {
     "as original": "No protection shown",
     "not assessed": "Not assessed",
 }
-# One colour and one mark for each attacker, the same in every figure of every report.
-_USUAL = {
-    "original": (style.INK, "circle"),
-    "informed": (style.COLOURS[1], "square"),
-    "semi-informed": (style.COLOURS[0], "triangle"),
-    "ignorant": (style.COLOURS[2], "diamond"),
-    "lazy-informed": (style.COLOURS[3], "cross"),
-    "informed + adversarial": (style.COLOURS[6], "down"),
-}
-_MARKS = ("circle", "square", "triangle", "diamond", "cross", "down")
 _FRACTIONS = ((1, 10), (1, 5), (1, 4), (3, 10), (1, 3), (2, 5), (1, 2), (3, 5), (2, 3), (7, 10),
               (3, 4), (4, 5), (9, 10), (19, 20))  # fmt: skip
 
@@ -138,7 +128,9 @@ def both_names(attacker: Mapping[str, Any]) -> str:
 
 def look(name: str, index: int) -> tuple[str, str]:
     """Colour and mark of an attacker; ``index`` decides for names that have none of their own."""
-    return _USUAL.get(name) or (style.colour(index + 4), _MARKS[index % len(_MARKS)])
+    return style.USUAL.get(name) or (
+        style.colour(index + 4), style.MARKS[index % len(style.MARKS)]
+    )  # fmt: skip
 
 
 def count(number: float) -> str:
