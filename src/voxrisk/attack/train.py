@@ -26,7 +26,7 @@ from voxrisk.attack.crops import (
     decode_corpus,
     split_validation,
 )
-from voxrisk.attack.curves import Epoch, draw_curves, write_curves
+from voxrisk.attack.curves import Epoch, write_curves
 from voxrisk.attack.ecapa_encoder import load_ecapa, pad, pick_device, read_tensors
 from voxrisk.attack.encoders import CHECKPOINT
 from voxrisk.attack.features import filter_banks, frame_count
@@ -69,7 +69,7 @@ def train_attacker(
 
     Args:
         rows: Training set; the label is the (source) speaker.
-        folder: Gets ``embedding_model.ckpt``, ``attacker.json``, ``curves.csv`` and ``curves.png``.
+        folder: Gets ``embedding_model.ckpt``, ``attacker.json`` and ``curves.csv``.
         recipe: See :mod:`voxrisk.attack.recipes`.
         seed: Of the weights, the split, the crops and their order.
         adversarial: Whether the recogniser unlearns the targets.
@@ -122,7 +122,6 @@ def train_attacker(
     if world.first:
         with atomic(folder / CHECKPOINT) as part:
             torch.save(run.model.encoder.state_dict(), part)
-        draw_curves(folder / "curves.png", done)
         write_text(folder / "attacker.json", json.dumps(facts, indent=2) + "\n")
     world.wait()
     return Trained(folder, tuple(done))
@@ -130,7 +129,7 @@ def train_attacker(
 
 def forget_training(folder: Path) -> None:
     """Remove what a training left in ``folder``, and nothing else."""
-    for name in (STATE, CHECKPOINT, "attacker.json", "curves.csv", "curves.png"):
+    for name in (STATE, CHECKPOINT, "attacker.json", "curves.csv", "curves.svg", "curves.png"):
         (folder / name).unlink(missing_ok=True)
 
 

@@ -14,6 +14,7 @@ from voxrisk.files.embeddings import read_embeddings
 from voxrisk.pipeline.evaluation import Evaluation
 from voxrisk.pipeline.speech import anonymize_stage, limited, pool_of_training
 from voxrisk.pipeline.stages import Stages, digest_corpus
+from voxrisk.report.training_figure import draw_training
 from voxrisk.types import Embeddings
 
 FINE_TUNING_RATE = 1e-4
@@ -78,6 +79,7 @@ def train_adapter_stage(
             encoder=name,
         )
         write_adapter(folder, found, facts)
+        draw_training(folder)
 
     inputs = {
         "corpus": digest,
@@ -110,6 +112,7 @@ def train_stage(chosen: Evaluation, knowledge: Knowledge, stages: Stages, memory
             start=start_checkpoint(chosen.encoder),
             cache=folder / "speech",
         )
+        draw_training(folder / "attacker")
 
     inputs = {
         "corpus": digest_corpus(protected, memory),
