@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib import rc_context
-from matplotlib.figure import Figure
 
 from voxrisk import measure
+from voxrisk.files.atomic import write_text
 from voxrisk.measure import Protocol
 from voxrisk.report import style
-from voxrisk.types import Embeddings
+from voxrisk.report.charts import CHANCE_DASH, ece_plot, sizes_axis
+from voxrisk.report.figure import Entry, Figure, arrange
+from voxrisk.report.score_figures import scores_legend, scores_plot, similarity_figure
+from voxrisk.report.svg import Axis, Plot, percent_axis, steps
+from voxrisk.types import Embeddings, Estimate
 
 HERE = Path(__file__).parent / "pictures"
 CLEAR, WEAK, NONE = 3.0, 1.0, 0.0  # how far apart target and nontarget scores lie, in deviations
@@ -38,91 +41,94 @@ def voices(speakers: int, utterances: int, noise: float, *, seed: int) -> Embedd
     return Embeddings(names, np.array([f"{s:04d}" for s in who]), vectors)
 
 
-def histogram(axes: Any, target: Any, nontarget: Any, *, bars: int = 44) -> None:
-    """Both classes of scores on one axis."""
-    low, high = min(target.min(), nontarget.min()), max(target.max(), nontarget.max())
-    bins = np.linspace(low, high, bars + 1)
-    axes.hist(nontarget, bins, density=True, color=style.NONTARGET, alpha=0.55,
-              label="different speakers")  # fmt: skip
-    axes.hist(target, bins, density=True, color=style.TARGET, alpha=0.55, label="same speaker")
-    axes.set_xlabel("score")
-    axes.set_yticks([])
-    axes.legend(loc="upper left")
-
-
 def eer() -> Figure:
     """Scores, a threshold, and the two kinds of error at every threshold."""
     target, nontarget = scores(1.6, targets=40, nontargets=400, seed=4)
-    figure = style.new_figure(9.0, 3.6)
-    left, right = figure.subplots(1, 2)
-    histogram(left, target, nontarget, bars=18)
-    left.set_title("What the attacker sees")
-    steps = np.unique(np.concatenate((target, nontarget)))
-    miss = np.array([(target < x).mean() for x in steps])
-    alarm = np.array([(nontarget >= x).mean() for x in steps])
-    balance = steps[np.argmin(np.abs(miss - alarm))]
-    left.axvline(balance, color=style.INK, ls="--", lw=1.2)
-    right.step(alarm, miss, where="post", color=style.COLOURS[0], lw=1.3, label="every threshold")
+    left = scores_plot(target, nontarget, bars=18)
+    thresholds = np.unique(np.concatenate((target, nontarget)))
+    miss = np.array([(target < x).mean() for x in thresholds])
+    alarm = np.array([(nontarget >= x).mean() for x in thresholds])
+    balance = float(thresholds[np.argmin(np.abs(miss - alarm))])
+    left.line([(balance, 0.0), (balance, left.y.high)], style.INK, width=1.2, dash="5 3")
+    right = Plot(percent_axis("false alarms", high=0.6), percent_axis("misses", high=0.6), "",
+                 width=330, height=270)  # fmt: skip
+    right.line([(0.0, 0.0), (0.6, 0.6)], style.MUTED, width=0.9, dash=CHANCE_DASH)
+    stairs = [(x, y) for x, y in _stairs(alarm, miss) if max(x, y) <= 0.6]
+    right.line(stairs, style.COLOURS[0], width=1.3)
     best = measure.pav(target, nontarget)
     hull_miss = np.concatenate(([0.0], np.cumsum(best.target))) / target.size
     hull_alarm = 1.0 - np.concatenate(([0.0], np.cumsum(best.nontarget))) / nontarget.size
-    right.plot(hull_alarm, hull_miss, color=style.COLOURS[1], label="convex hull")
-    right.plot([0, 1], [0, 1], color=style.MUTED, lw=0.9, ls=":")
-    for function, mark in ((measure.rocch_eer, "o"), (measure.kaldi_eer, "s")):
+    grid = np.linspace(0.0, 0.6, 121)
+    hull = np.interp(grid, hull_alarm[::-1], hull_miss[::-1])
+    right.line([(x, y) for x, y in zip(grid, hull, strict=True) if y <= 0.6], style.COLOURS[1])
+    legend = [
+        *scores_legend(local=False),
+        Entry(words="threshold where both errors are equal", colour=style.INK, width=1.2,
+              dash="5 3"),
+        Entry(words="every threshold", colour=style.COLOURS[0], width=1.3),
+        Entry(words="convex hull", colour=style.COLOURS[1]),
+    ]  # fmt: skip
+    for function, shape in ((measure.rocch_eer, "circle"), (measure.kaldi_eer, "square")):
         rate = function(target, nontarget)
-        name = function.__name__
-        right.plot(rate, rate, mark, color=style.INK, ms=5, label=f"{name} {rate:.1%}")
-    right.set_xlim(0, 0.6)
-    right.set_ylim(0, 0.6)
-    right.set_aspect("equal")
-    right.set_xlabel("false alarms")
-    right.set_ylabel("misses")
-    right.set_title("Where both errors are equal")
-    right.legend(loc="upper right")
-    style.percent_axis(right.xaxis)
-    style.percent_axis(right.yaxis)
-    return figure
+        words = f"{function.__name__} {100 * rate:.1f} %"
+        right.point(rate, rate, style.INK, shape, words, size=4.0, value=rate)
+        legend.append(Entry(words=words, colour=style.INK, shape=shape, width=0.0))
+    return arrange(
+        "The equal error rate",
+        "Left: histograms of scores of the same and of different speakers with a threshold. Right: "
+        "misses against false alarms with the convex hull and the points where both are equal.",
+        [[("What the attacker sees", left), ("Where both errors are equal", right)]],
+        legend=legend,
+    )
+
+
+def _stairs(alarm: Any, miss: Any) -> list[tuple[float, float]]:
+    """Corners between the points of a curve of falling false alarms."""
+    corners = [(float(alarm[0]), float(miss[0]))]
+    for x, y in zip(alarm[1:], miss[1:], strict=True):
+        corners += [(corners[-1][0], float(y)), (float(x), float(y))]
+    return corners
 
 
 def zebra() -> Figure:
     """Three attackers from much to no evidence, against zero evidence."""
-    figure = style.new_figure(7.4, 4.0)
-    axes = figure.subplots()
     odds = np.linspace(-10.0, 10.0, 201)
     zero = measure.zero_evidence(odds)
-    axes.plot(odds, zero, color=style.INK, ls="--", zorder=5, label="zero evidence")
+    curves, legend = [], []
     for i, (name, shift) in enumerate((("original", CLEAR), ("protected", WEAK), ("lost", NONE))):
         curve = measure.roc(*scores(shift))
         worst = measure.worst_case_disclosure(curve)
         profile = measure.ece_profile(curve, log_odds=odds)
         bits = measure.expected_disclosure(curve)
         words = f"{name}: {bits:.3f} bit, log10 l {worst:.2f}, tag {measure.tag(worst)}"
-        axes.plot(odds, profile, color=style.colour(i), label=words)
+        look = (style.colour(i), style.MARKS[i])
+        curves.append((name, name, {"log_odds": odds.tolist(), "bits": profile.tolist()}, *look))
+        legend.append(Entry(words=words, colour=look[0], shape=look[1]))
         if name == "protected":
-            axes.fill_between(odds, profile, zero, color=style.colour(i), alpha=0.13, lw=0)
-    axes.set_xlim(-10, 10)
-    axes.set_ylim(0, 1.02)
-    axes.set_xlabel("what the attacker believed before: log-odds of “same speaker”")
-    axes.set_ylabel("uncertainty left, bit")
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    return figure
+            shaded = profile
+    plot = ece_plot(curves, {"log_odds": odds.tolist(), "bits": zero.tolist()})
+    below, above = (list(zip(odds.tolist(), y.tolist(), strict=True)) for y in (shaded, zero))
+    plot.band(below, above, style.colour(1), opacity=0.13)
+    legend.append(Entry(words="zero evidence", colour=style.INK, width=1.4, dash=CHANCE_DASH))
+    return arrange(
+        "What the attacker still does not know",
+        "Uncertainty left against the attacker's prior belief, for three attackers and for zero "
+        "evidence.",
+        [[("", plot)]],
+        legend=legend,
+    )
 
 
 def d_sys() -> Figure:
     """Local D(s) over the scores."""
     target, nontarget = scores(1.6)
-    figure = style.new_figure(7.4, 3.6)
-    axes = figure.subplots()
-    histogram(axes, target, nontarget)
-    local = measure.local_d_sys(target, nontarget)
-    other = axes.twinx()
-    other.step(local.edges[:-1], local.local, where="post", color=style.COLOURS[0], label="D(s)")
-    other.set_ylim(0, 1.05)
-    other.set_ylabel("D(s)", color=style.COLOURS[0])
-    other.grid(visible=False)
     value = measure.d_sys(target, nontarget)
-    axes.set_title(f"D(s) at each score; its mean over same-speaker scores is D_sys = {value:.2f}")
-    return figure
+    return arrange(
+        f"The mean of D(s) over same-speaker scores is D_sys = {value:.2f}",
+        "Histograms of scores with the local D(s) rising over them.",
+        [[("", scores_plot(target, nontarget))]],
+        legend=scores_legend(),
+    )
 
 
 def similarity() -> Figure:
@@ -150,76 +156,73 @@ def similarity() -> Figure:
         )
         return measure.similarity_matrix(scored)
 
-    oo, op, pp = matrix("O", "O"), matrix("O", "P"), matrix("P", "P")
-    whole = np.block([[oo.matrix, op.matrix], [op.matrix.T, pp.matrix]])
-    figure = style.new_figure(5.6, 4.8)
-    axes = figure.subplots()
-    shown = axes.imshow(whole, vmin=0, vmax=1, cmap="viridis")
-    axes.axhline(n - 0.5, color="white", lw=1.5)
-    axes.axvline(n - 0.5, color="white", lw=1.5)
-    axes.grid(visible=False)
-    axes.set_xticks([n / 2 - 0.5, 1.5 * n - 0.5], ["original", "protected"])
-    axes.set_yticks(
-        [n / 2 - 0.5, 1.5 * n - 0.5], ["original", "protected"], rotation=90, va="center"
-    )
-    axes.annotate("gives its\nowner away", (n + 4, 4), (n + 6.5, 1.3), color="white", fontsize=9,
-                  ha="center", arrowprops={"arrowstyle": "->", "color": "white"})  # fmt: skip
-    hidden = measure.de_identification(oo, op)
-    gain = measure.distinctiveness_gain(oo, pp)
-    axes.set_title(f"DeID {hidden:.0%}, G_VD {gain:+.1f} dB".replace("-", "−"))
-    figure.colorbar(shown, ax=axes, label="0 different … 1 the same")
-    return figure
+    parts = [matrix("O", "O"), matrix("O", "P"), matrix("P", "P")]
+    found = {
+        "deid": measure.de_identification(parts[0], parts[1]),
+        "g_vd": measure.distinctiveness_gain(parts[0], parts[2]),
+    }
+    figures = {name: Estimate(name, value, 0.0, {}, "") for name, value in found.items()}
+    return similarity_figure("one voice gives its owner away", parts, figures)
 
 
 def crowd(metric: str, title: str) -> Figure:
     """A figure against the number of people, for two attackers and two lengths."""
-    figure = style.new_figure(7.4, 3.7)
-    axes = figure.subplots()
     chosen = Protocol(lengths=(1, 3), sizes=(20, 50, 100, 200, 400), resamples=0, trials=3,
                       predicates=200)  # fmt: skip
     names = {"strong attacker": 1.6, "weak attacker": 3.6}
+    plot = Plot(sizes_axis(chosen.sizes or ()), percent_axis(""), title, width=560, height=270)
+    legend: list[Entry] = []
     for i, (name, noise) in enumerate(names.items()):
         found = measure.population_of_sets(
             voices(400, 60, noise, seed=5), attacker=name, protocol=chosen
         )
-        for length, line in ((1, "-"), (3, "--")):
-            points = found.curve(metric, length)
-            sizes = [p.parameters["N"] for p in points]
+        for length, dash in ((1, ""), (3, "6 3")):
+            points = [(p.parameters["N"], p.value) for p in found.curve(metric, length)]
+            plot.line(points, style.colour(i), dash=dash)
             words = f"{name}, L = {length}"
-            axes.plot(sizes, [p.value for p in points], line, marker="o", ms=3.5,
-                      color=style.colour(i), label=words)  # fmt: skip
-    axes.plot(sizes, [p.chance for p in points], color=style.MUTED, ls=":", label="guessing")
-    axes.set_xscale("log")
-    axes.set_xticks(sizes, [str(s) for s in sizes])
-    axes.minorticks_off()
-    axes.set_ylim(0, 1.02)
-    axes.set_xlabel("number of people N")
-    axes.set_title(title)
-    style.percent_axis(axes.yaxis)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside right center")
-    return figure
+            for n, value in points:
+                tip = f"{words}, N = {n}: {value:.0%}"
+                plot.point(n, value, style.colour(i), style.MARKS[i], tip, n=n, value=value)
+            legend.append(
+                Entry(words=words, colour=style.colour(i), shape=style.MARKS[i], dash=dash)
+            )
+    chance = [(p.parameters["N"], p.chance) for p in found.curve(metric, 3)]
+    plot.line(chance, style.MUTED, width=1.4, dash=CHANCE_DASH)
+    legend.append(Entry(words="guessing", colour=style.MUTED, width=1.4, dash=CHANCE_DASH))
+    said = f"{title}: share against the number of people N, two attackers, L = 1 and 3, guessing."
+    return arrange(title, said, [[("", plot)]], legend=legend)
 
 
 def ranks() -> Figure:
     """Where the right candidate of 100 stands, for an attacker and for guessing."""
-    figure = style.new_figure(7.4, 3.2)
-    axes = figure.subplots()
     rng = np.random.default_rng(2)
     queries, candidates = 1000, 100
     query = np.repeat(np.arange(queries), candidates)
     right = np.tile(np.arange(candidates) == 0, queries)
     bins = np.linspace(0, 1, 21)
+    shares, legend = [], []
     for i, (name, shift) in enumerate((("attacker", 1.6), ("guessing", 0.0))):
         found = measure.ranks(rng.normal(size=query.size) + shift * right, query, right)
         first, tenth = measure.precision_at_1(found), measure.precision_at_10_percent(found)
-        words = f"{name}: first {first:.0%}, best tenth {tenth:.0%}"
-        axes.hist(found.normalised, bins, weights=np.full(queries, 1 / queries), alpha=0.6,
-                  color=style.colour(i), label=words)  # fmt: skip
-    axes.set_xlabel("normalised rank of the right candidate")
-    axes.set_title("Share of 1,000 searches among 100 candidates")
-    axes.legend()
-    style.percent_axis(axes.yaxis)
-    return figure
+        words = f"{name}: first {100 * first:.0f} %, best tenth {100 * tenth:.0f} %"
+        shares.append(np.histogram(found.normalised, bins)[0] / queries)
+        legend.append(Entry(words=words, colour=style.colour(i), area=0.5))
+    ticks = [(v, f"{v:g}") for v in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    plot = Plot(
+        Axis(0.0, 1.0, ticks, "normalised rank of the right candidate"),
+        percent_axis("share of searches", high=1.06 * float(max(s.max() for s in shares))),
+        "", width=560, height=240,
+    )  # fmt: skip
+    for i, share in enumerate(shares):
+        outline = steps(bins.tolist(), share.tolist())
+        plot.band([(0.0, 0.0), (1.0, 0.0)], outline, style.colour(i), opacity=0.5)
+        plot.line([(0.0, 0.0), *outline, (1.0, 0.0)], style.colour(i), width=1.1)
+    return arrange(
+        "1,000 searches among 100 candidates",
+        "Histogram of the rank of the right candidate for an attacker and for guessing.",
+        [[("", plot)]],
+        legend=legend,
+    )
 
 
 PICTURES = {
@@ -251,8 +254,7 @@ def main() -> None:
     """Draw them all."""
     HERE.mkdir(exist_ok=True)
     for name, draw in PICTURES.items():
-        with rc_context({**style.SETTINGS, "svg.fonttype": "path"}):
-            draw().savefig(HERE / f"{name}.svg", metadata={"Date": None})
+        write_text(HERE / f"{name}.svg", draw().svg())
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk import measure
-from voxrisk.attack.knowledge import Knowledge, attacker
+from voxrisk.knowledge import Knowledge, attacker
 from voxrisk.measure.curves import Population, Protocol
 from voxrisk.measure.population import population
 from voxrisk.notices import notice

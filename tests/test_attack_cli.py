@@ -40,6 +40,7 @@ def test_train_embed_score_from_the_command_line(shared: Path, tmp_path: Path, m
     with pytest.raises(InputError, match="holds another training"):
         call(*train, "--seed", 3)
 
+    assert "How the recogniser learned" in (folder / "curves.svg").read_text()
     vectors = tmp_path / "vectors.npz"
     embed = ("embed", tmp_path / "manifest.csv", "--encoder", folder, "-o", vectors)
     assert json.loads(call(*embed, "--workers", 1, "--json"))["utterances"] == 40

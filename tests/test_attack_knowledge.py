@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from voxrisk.attack.knowledge import ATTACKERS, NOWHERE, attacker
+from voxrisk.knowledge import ATTACKERS, NOWHERE, attacker
 from voxrisk.report.svg import key
 from voxrisk.results import AttackResult
 from voxrisk.types import InputError

@@ -7,6 +7,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "voxrisk"
 # Room → the rooms it may import from. A module that is no package is a room of its own.
 MAP = {
     "types": set(),
+    "knowledge": {"types"},
     "notices": set(),
     "measure": {"types"},
     "progress": {"types"},
@@ -21,14 +22,14 @@ MAP = {
     "utility": {
         "types", "files", "models", "shards", "store", "progress", "corpus", "measure", "results",
     },
-    "report": {"types", "files", "notices", "measure", "results"},
+    "report": {"types", "knowledge", "files", "notices", "measure", "results"},
     "pipeline": {
-        "types", "files", "models", "notices", "shards", "store", "progress", "results", "corpus",
+        "types", "knowledge", "files", "models", "notices", "shards", "store", "progress", "results", "corpus",
         "protect", "attack", "utility", "measure", "report",
     },
     "api": {"types", "results", "corpus", "protect", "attack", "measure", "report", "pipeline"},
     "cli": {
-        "types", "files", "models", "notices", "shards", "store", "progress", "results", "corpus",
+        "types", "knowledge", "files", "models", "notices", "shards", "store", "progress", "results", "corpus",
         "protect", "attack", "utility", "measure", "report", "pipeline",
     },
 }  # fmt: skip

@@ -2,9 +2,11 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import voxrisk
 from voxrisk.types import Estimate, Interval, MissingExtraError, require
 
 
@@ -19,6 +21,16 @@ def test_import_and_help_load_nothing_heavy() -> None:
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+def test_imports_point_one_way_and_one_thing_draws() -> None:
+    """An attack is not drawn where it is made, and nothing is drawn with a second library."""
+    source = Path(voxrisk.__file__).parent
+    for path in source.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert "matplotlib" not in text, path
+        if path.parent.name in {"attack", "protect", "measure", "corpus", "files", "utility"}:
+            assert "voxrisk.report" not in text, path
 
 
 def test_missing_extra_names_the_way_out() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from report_browser import CONTRAST, DRAWN, chromium, opened
 from report_sample import sample, spoken, with_attack, with_control
-from voxrisk.attack.knowledge import ATTACKERS
+from voxrisk.knowledge import ATTACKERS
 from voxrisk.notices import notice
 from voxrisk.report import words
 from voxrisk.report.heatmap import colours, whole

@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.attack.curves import Epoch, draw_curves, write_curves
+from voxrisk.attack.curves import Epoch, write_curves
 from voxrisk.attack.embed import embed_corpus
 from voxrisk.attack.encoders import ADAPTER, Encoder, load_encoder
 from voxrisk.attack.erasure import check_classes, erasure
@@ -180,7 +180,7 @@ def train_adapter(
 
     Args:
         rows: Training set; the label is the (source) speaker.
-        folder: Gets ``adapter.npz``, ``attacker.json``, ``curves.csv`` and ``curves.png``.
+        folder: Gets ``adapter.npz``, ``attacker.json`` and ``curves.csv``.
         recipe: Constants.
         encoder: The ready encoder.
         seed: Of the split and the order.
@@ -272,10 +272,9 @@ def _unit(vectors: NDArray[np.floating[Any]]) -> Floats:
 
 
 def write_adapter(folder: Path, found: Adapted, facts: dict[str, Any]) -> None:
-    """Write ``adapter.npz``, ``attacker.json``, ``curves.csv`` and ``curves.png``."""
+    """Write ``adapter.npz``, ``attacker.json`` and ``curves.csv``."""
     folder.mkdir(parents=True, exist_ok=True)
     write_curves(folder, found.epochs)
-    draw_curves(folder / "curves.png", found.epochs)
     write_text(folder / "attacker.json", json.dumps(facts, indent=2, default=str) + "\n")
     with atomic(folder / ADAPTER) as part, part.open("wb") as stream:
         np.savez(stream, **asdict(found.adapter))

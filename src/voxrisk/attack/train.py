@@ -26,7 +26,7 @@ from voxrisk.attack.crops import (
     decode_corpus,
     split_validation,
 )
-from voxrisk.attack.curves import Epoch, draw_curves, write_curves
+from voxrisk.attack.curves import Epoch, write_curves
 from voxrisk.attack.ecapa_encoder import (
     BATCH_SECONDS,
     length_batches,
@@ -76,8 +76,8 @@ def train_attacker(
 
     Args:
         rows: Training set; the label is the (source) speaker.
-        folder: Gets ``embedding_model.ckpt``, ``attacker.json``, ``curves.csv`` and ``curves.png``,
-            and with ``recipe.centre`` the mean training vector in ``centre.npy``, which
+        folder: Gets ``embedding_model.ckpt``, ``attacker.json`` and ``curves.csv``, and with
+            ``recipe.centre`` the mean training vector in ``centre.npy``, which
             :func:`voxrisk.attack.load_encoder` subtracts.
         recipe: See :mod:`voxrisk.attack.recipes`.
         seed: Of the weights, the split, the crops and their order.
@@ -135,7 +135,6 @@ def train_attacker(
                 np.save(stream, centre)
         with atomic(folder / CHECKPOINT) as part:
             torch.save(run.model.encoder.state_dict(), part)
-        draw_curves(folder / "curves.png", done)
         write_text(folder / "attacker.json", json.dumps(facts, indent=2) + "\n")
     world.wait()
     return Trained(folder, tuple(done))
@@ -143,7 +142,8 @@ def train_attacker(
 
 def forget_training(folder: Path) -> None:
     """Remove what a training left in ``folder``, and nothing else."""
-    for name in (STATE, CHECKPOINT, CENTRE, "attacker.json", "curves.csv", "curves.png"):
+    made = (STATE, CHECKPOINT, CENTRE, "attacker.json", "curves.csv", "curves.svg", "curves.png")
+    for name in made:
         (folder / name).unlink(missing_ok=True)
 
 

@@ -71,7 +71,7 @@ def measure(
     scores will do). Reads CSV, TSV, Kaldi and VoicePrivacy files, gzip, Parquet and NPZ.
     """
     from voxrisk.files.atomic import output_folder, write_text
-    from voxrisk.pipeline.pseudonyms import write_shared
+    from voxrisk.pipeline.pseudonyms import pseudonyms, write_shared
     from voxrisk.pipeline.score_sets import load_sets, measure_sets, results_of
     from voxrisk.pipeline.tables import as_csv, figure_rows, people_rows
 
@@ -100,7 +100,8 @@ def measure(
     write_text(folder / "results.csv", as_csv(figure_rows(results)))
     if any(a.speakers for a in results.attacks):
         write_text(folder / "speakers.csv", as_csv(people_rows(results)))
-    written = _draw(measured, folder)
+    shown = measured if reveal else [s.renamed(pseudonyms(named_speakers)) for s in measured]
+    written = _draw(shown, folder)
     if json_output:
         print(results.to_json(), end="")
     else:
@@ -116,7 +117,7 @@ def _named(text: str) -> tuple[str, Path]:
 
 def _draw(sets: "Sequence[ScoreSet]", folder: Path) -> list[Path]:
     from voxrisk.report import score_figures as figures
-    from voxrisk.report.style import save
+    from voxrisk.report.figure import save
 
     curves = {s.name: s.trials.roc for s in sets}
     written = save(figures.ece_figure(curves), folder, "ece_profile")
@@ -137,6 +138,8 @@ def _print(sets: "Sequence[ScoreSet]", folder: Path, written: Sequence[Path]) ->
     from rich.console import Console
     from rich.markup import escape
 
+    from voxrisk.report.png import obstacle
+
     # A table of figures is never cut: narrow terminals scroll, pipes get whole lines.
     table = _table(sets)
     wide = 60 + sum(40 + len(s.name) for s in sets)
@@ -152,7 +155,10 @@ def _print(sets: "Sequence[ScoreSet]", folder: Path, written: Sequence[Path]) ->
         for notice in s.notices:
             console.print(f"  [yellow]! {escape(notice.text)}[/]")
     names = ", ".join(sorted({path.stem for path in written}))
-    console.print(f"\nFigures ({names}; PNG and SVG), results.json and results.csv: {folder}")
+    kinds = "SVG" if obstacle() else "SVG and PNG"
+    console.print(f"\nFigures ({names}; {kinds}), results.json and results.csv: {folder}")
+    if obstacle():
+        console.print(obstacle(), markup=False)
 
 
 def _table(sets: "Sequence[ScoreSet]") -> Any:

@@ -90,8 +90,8 @@ def population(
     """Can a person be singled out, or linked, in a crowd of N, from L utterances?
 
     Reads embeddings as NPZ (utterance, speaker, embedding), NPY with CSV, Parquet, HDF5 x-vectors
-    and Kaldi ark or scp with utt2spk or spk2utt. Writes population.png and .svg, results.json,
-    results.csv and speakers.csv (the most exposed first).
+    and Kaldi ark or scp with utt2spk or spk2utt. Writes population.svg (and .png, with the
+    extra png), results.json, results.csv and speakers.csv (the most exposed first).
     """
     from voxrisk.files.atomic import output_folder, write_text
     from voxrisk.files.published import read_published
@@ -99,8 +99,8 @@ def population(
     from voxrisk.pipeline.population_study import Attacker, results_of, speaker_rows, study
     from voxrisk.pipeline.pseudonyms import pseudonyms, write_shared
     from voxrisk.pipeline.tables import as_csv, figure_rows
+    from voxrisk.report.figure import save
     from voxrisk.report.population_figure import population_figure
-    from voxrisk.report.style import save
 
     protocol = Protocol(
         lengths=_numbers(lengths, "-L"),
@@ -119,19 +119,20 @@ def population(
     published = read_published(under) if under else []
     folder = output_folder(output, force=force)
     found = study(attackers, protocol, tell=_tell)
-    people = sorted({risk.speaker for p in found for risk in p.speakers})
-    people = sorted({*people, *(s for p in found for by in p.excluded.values()
-                                for who in by.values() for s in who)})  # fmt: skip
+    people = sorted(
+        {risk.speaker for p in found for risk in p.speakers}
+        | {s for p in found for by in p.excluded.values() for who in by.values() for s in who}
+    )
     results = write_shared(results_of(found, protocol), folder, people=people, reveal=reveal)
     alias = {s: s for s in people} if reveal else pseudonyms(people)
     write_text(folder / "results.csv", as_csv(figure_rows(results)))
     rows = ({**row, "speaker": alias[str(row["speaker"])]} for row in speaker_rows(found))
     write_text(folder / "speakers.csv", as_csv(rows))
-    save(population_figure(found, under=published), folder, "population")
+    drawn = save(population_figure(found, under=published), folder, "population")
     if json_output:
         print(results.to_json(), end="")
     else:
-        _print(found, folder)
+        _print(found, folder, drawn)
 
 
 def _numbers(text: str, option: str) -> tuple[int, ...]:
@@ -174,9 +175,11 @@ def _cell(e: "Estimate") -> str:
     return format(e.value, form) + span
 
 
-def _print(found: "Sequence[Population]", folder: Path) -> None:
+def _print(found: "Sequence[Population]", folder: Path, drawn: Sequence[Path]) -> None:
     from rich.console import Console
     from rich.table import Table
+
+    from voxrisk.report.png import obstacle
 
     for p in found:
         sizes = sorted({int(e.parameters["N"]) for e in p.estimates})
@@ -210,4 +213,7 @@ def _print(found: "Sequence[Population]", folder: Path) -> None:
                         f"{LABELS[metric]}",
                         style="dim",
                     )
-    print(f"population.png and .svg, results.json, results.csv and speakers.csv: {folder}")
+    names = ", ".join(path.name for path in drawn)
+    print(f"{names}, results.json, results.csv and speakers.csv: {folder}")
+    if obstacle():
+        print(obstacle())

@@ -92,6 +92,7 @@ def train(
     from voxrisk.attack.recipes import ADAPTED, RECIPES
     from voxrisk.attack.starts import start_checkpoint
     from voxrisk.corpus import read_corpus
+    from voxrisk.report.training_figure import draw_training
     from voxrisk.types import require
 
     require("torch", extra="attack")
@@ -141,6 +142,7 @@ def train(
                 vectors=output / "training.npz",
                 workers=workers,
             )
+            draw_training(folder)
             _tell(folder, number, adapted.epochs[-1], as_json=as_json)
         return
     if epochs is not None and zero_epochs is None:
@@ -168,6 +170,7 @@ def train(
         )
         if os.environ.get("RANK", "0") != "0":  # several processes: the first one speaks
             continue
+        draw_training(folder)
         _tell(folder, number, done.epochs[-1], as_json=as_json)
     leave_world()
 

@@ -5,6 +5,7 @@ Interspeech 2020. O is original, P protected speech: OO compares originals with 
 originals with protected segments, PP protected with protected ones.
 """
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -41,6 +42,12 @@ class Similarity:
 
     speakers: tuple[str, ...]
     matrix: Floats
+
+    def renamed(self, alias: Mapping[str, str]) -> "Similarity":
+        """The same with speakers under other names, in the order of these names."""
+        order = sorted(range(len(self.speakers)), key=lambda i: alias[self.speakers[i]])
+        names = tuple(alias[self.speakers[i]] for i in order)
+        return Similarity(names, self.matrix[np.ix_(order, order)])
 
 
 def segment_trials(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from voxrisk.attack.knowledge import ATTACKERS, Knowledge, attacker
+from voxrisk.knowledge import ATTACKERS, Knowledge, attacker
 from voxrisk.corpus import Utterance
 from voxrisk.files.embeddings import write_embeddings
 from voxrisk.measure import Trials

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from voxrisk.attack.knowledge import attacker
+from voxrisk.knowledge import attacker
 from voxrisk.types import InputError
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from voxrisk.files.atomic import atomic
 from voxrisk.models import cache_folder
 from voxrisk.notices import Notice
+from voxrisk.pipeline.tables import as_csv
 from voxrisk.results import AttackResult, Results
 
 SECRET = "pseudonyms.key"
@@ -88,6 +89,8 @@ def write_private(path: Path, text: str) -> None:
 
 def _write_key(private: Path, alias: Mapping[str, str], notices: Sequence[Notice]) -> None:
     private.mkdir(mode=0o700, parents=True, exist_ok=True)
-    rows = "".join(f"{alias[s]},{s}\n" for s in sorted(alias, key=alias.__getitem__))
-    write_private(private / "speakers.csv", f"pseudonym,speaker\n{rows}")
+    rows = [
+        {"pseudonym": alias[s], "speaker": s} for s in sorted(alias, key=alias.__getitem__)
+    ]
+    write_private(private / "speakers.csv", as_csv(rows))
     write_private(private / "notices.txt", "".join(f"[{n.severity}] {n.text}\n" for n in notices))

@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.attack.knowledge import Knowledge
+from voxrisk.knowledge import Knowledge
 from voxrisk.corpus import Utterance
 from voxrisk.files.embeddings import read_embeddings
 from voxrisk.pipeline.evaluation import Evaluation
 from voxrisk.pipeline.speech import Speech, anonymize_stage, limited, pool_of_training, sound_rows
 from voxrisk.pipeline.stages import Stages, digest_corpus
+from voxrisk.report.training_figure import draw_training
 from voxrisk.results import Training
 from voxrisk.types import Embeddings, InputError
 
@@ -151,6 +152,7 @@ def _train_adapter(
         )
         facts = training_facts(rows, ADAPTED, targets, unlearn, chosen.seed, chosen.encoder)
         write_adapter(folder, found, facts)
+        draw_training(folder)
         fresh.append(found.adapter)
 
     inputs = {
@@ -190,6 +192,7 @@ def _train_whole(
             adversarial=adversarial,
             cache=folder / "speech",
         )
+        draw_training(folder / "attacker")
 
     digest = digest_corpus(rows, stages.folder / "hashes.json")
     inputs = {

@@ -59,6 +59,10 @@ class ScoreSet:
         """ZEBRA's category of the worst case."""
         return tag(self.figures["log10_l"].value)
 
+    def renamed(self, alias: Mapping[str, str]) -> "ScoreSet":
+        """The same with speakers under other names in its similarity matrices, in their order."""
+        return replace(self, similarities=tuple(s.renamed(alias) for s in self.similarities))
+
     @property
     def slug(self) -> str:
         """The name as it may stand in a file name."""

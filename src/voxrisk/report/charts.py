@@ -8,12 +8,13 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from voxrisk.report import style, words
-from voxrisk.report.svg import Axis, Plot, percent_axis, picture, round_ticks
-from voxrisk.results import AttackResult, Criterion, Profile, Results
+from voxrisk.report.svg import Axis, Plot, Points, percent_axis, picture, round_ticks
+from voxrisk.results import AttackResult, Criterion, ErrorCurve, Profile, Results
 from voxrisk.types import Estimate
 
 CHANCE_DASH = "2 2.5"
-_ROWS = (
+UNDER_DASH = "5 2.5"
+CROWD_ROWS = (
     ("singling_out", "Singling Out", "A known voice points at exactly one of N people."),
     ("linkability", "Linkability", "A recording is matched to its own speaker among N."),
     ("rocch_eer", "1 − EER", "The question “same speaker or not?” is answered rightly."),
@@ -91,12 +92,12 @@ def curve_rows(results: Results) -> list[CurveRow]:
     """Rows of metrics, columns of L: every curve of every attacker; empty if none was measured."""
     entries = [e for a in results.attacks for e in a.crowd]
     lengths = sorted({e.length for e in entries})
-    sizes = [e.size for e in entries if e.name in {m for m, _, _ in _ROWS}]
+    sizes = [e.size for e in entries if e.name in {m for m, _, _ in CROWD_ROWS}]
     rows = []
-    for metric, title, meaning in _ROWS:
+    for metric, title, meaning in CROWD_ROWS:
         if any(e.name == metric for e in entries):
             panels = [
-                (length, _panel(results, metric, title, length, _sizes_axis(sizes)))
+                (length, _panel(results, metric, title, length, sizes_axis(sizes)))
                 for length in lengths
             ]
             rows.append(CurveRow(metric, title, meaning, panels))
@@ -108,7 +109,8 @@ def curve_table(results: Results, metric: str) -> list[tuple[str, Estimate]]:
     return [(words.both_names(a), e) for a in results.attacks for e in a.crowd if e.name == metric]
 
 
-def _sizes_axis(sizes: Sequence[int]) -> Axis:
+def sizes_axis(sizes: Sequence[int]) -> Axis:
+    """An axis of numbers of people, logarithmic, with few round ticks."""
     low, high = min(sizes), max(sizes)
     every = [m * 10**k for k in range(7) for m in (1, 2, 5)]
     shown = [n for n in every if low <= n <= high]
@@ -124,25 +126,47 @@ def _sizes_axis(sizes: Sequence[int]) -> Axis:
 
 
 def _panel(results: Results, metric: str, title: str, length: int, axis: Axis) -> Markup:
-    plot = Plot(axis, percent_axis(""), f"{title} against the number of people N, L = {length}. "
-                "The numbers are in the table below the figure.")  # fmt: skip
-    curves = []
-    for i, attacker in enumerate(results.attacks):
-        points = attacker.curve(metric, length)
-        if points:
-            curves.append((i, attacker, points))
+    curves = [
+        (series_of(attack, i), attack.curve(metric, length))
+        for i, attack in enumerate(results.attacks)
+    ]
+    said = (
+        f"{title} against the number of people N, L = {length}. "
+        "The numbers are in the table below the figure."
+    )
+    return crowd_plot(curves, metric, axis, said).svg()
+
+
+def series_of(attack: AttackResult, index: int) -> Series:
+    """How an attack is drawn, and its names."""
+    return Series(attack.name, words.both_names(attack), *words.look(attack, index))
+
+
+def crowd_plot(
+    curves: Sequence[tuple[Series, Sequence[Estimate]]],
+    metric: str,
+    axis: Axis,
+    said: str,
+    *,
+    under: Sequence[tuple[Points, str]] = (),
+) -> Plot:
+    """Risk against the number of people; ``under`` are thin curves (points, colour) below."""
+    plot = Plot(axis, percent_axis(""), said)
+    curves = [curve for curve in curves if curve[1]]
     if not curves:
         middle = math.sqrt(axis.low * axis.high)
         plot.text(middle, 0.5, "not measured", anchor="middle", css="tick")
-        return plot.svg()
-    _chance(plot, metric, max((points for _, _, points in curves), key=len))
-    for i, attacker, points in reversed(curves):
-        _curve(plot, metric, attacker, i, points)
-    return plot.svg()
+        return plot
+    _chance(plot, metric, max((points for _, points in curves), key=len))
+    for below, colour in under:
+        plot.line(below, colour, width=1.1, dash=UNDER_DASH)
+    for series, points in reversed(curves):
+        _curve(plot, metric, series, points)
+    return plot
 
 
 def _chance(plot: Plot, metric: str, points: Sequence[Estimate]) -> None:
-    known = [(float(e.size), _risk(metric, e.chance)) for e in points]
+    known = [(float(e.size), risk(metric, e.chance)) for e in points]
     if metric == "linkability" and len(known) > 1:  # it is 1/N, so draw it smoothly
         first, last = known[0][0], known[-1][0]
         steps = [first * (last / first) ** (k / 30) for k in range(31)]
@@ -157,17 +181,11 @@ def _chance(plot: Plot, metric: str, points: Sequence[Estimate]) -> None:
         plot.line(level, style.NONTARGET, width=0.8)
 
 
-def _curve(
-    plot: Plot,
-    metric: str,
-    attacker: AttackResult,
-    index: int,
-    points: Sequence[Estimate],
-) -> None:
-    colour, shape = words.look(attacker, index)
-    plot.series(attacker.name)
+def _curve(plot: Plot, metric: str, series: Series, points: Sequence[Estimate]) -> None:
+    colour, shape = series.colour, series.mark
+    plot.series(series.id)
     spans = [
-        (float(e.size), *sorted((_risk(metric, e.interval.low), _risk(metric, e.interval.high))))
+        (float(e.size), *sorted((risk(metric, e.interval.low), risk(metric, e.interval.high))))
         for e in points
         if e.interval
     ]
@@ -175,20 +193,18 @@ def _curve(
         plot.band([(n, low) for n, low, _ in spans], [(n, high) for n, _, high in spans], colour)
     for n, low, high in spans if len(spans) == 1 else ():
         plot.whisker((n, low), (n, high), colour)
-    plot.line([(e.size, _risk(metric, e.value)) for e in points], colour)
+    plot.line([(e.size, risk(metric, e.value)) for e in points], colour)
     marked = _spread([plot.x.share(e.size) for e in points])
     for k, e in enumerate(points):
-        value = _risk(metric, e.value)
-        tip = (
-            f"{words.both_names(attacker)}\nL = {e.length}, N = {e.size:,}: {words.percent(value)}"
-        )
+        value = risk(metric, e.value)
+        tip = f"{series.name}\nL = {e.length}, N = {e.size:,}: {words.percent(value)}"
         if metric == "rocch_eer":
             tip += f" (EER {words.percent(e.value)})"
         span = e.interval
         if span:
-            ends = sorted((_risk(metric, span.low), _risk(metric, span.high)))
+            ends = sorted((risk(metric, span.low), risk(metric, span.high)))
             tip += f"\ninterval {words.bounds(metric, *ends)}"
-        tip += f"\nguessing {words.percent(_risk(metric, e.chance))}"
+        tip += f"\nguessing {words.percent(risk(metric, e.chance))}"
         plot.point(
             e.size, value, colour, shape, tip, size=3.0 if k in marked else 0,
             metric=metric, l=e.length, n=e.size, value=e.value,
@@ -209,12 +225,18 @@ def _spread(places: Sequence[float], *, most: int = 12) -> set[int]:
     return {min(range(len(places)), key=lambda i: abs(places[i] - w)) for w in wanted}
 
 
-def _risk(metric: str, value: float) -> float:
+def risk(metric: str, value: float) -> float:
+    """A figure of the crowd as a risk: the higher, the worse."""
     return 1.0 - value if metric == "rocch_eer" else value
 
 
 def ece(curves: Sequence[tuple[Series, Profile]], zero: Profile) -> Markup:
     """ECE profiles under the profile of zero evidence."""
+    return ece_plot(curves, zero).svg()
+
+
+def ece_plot(curves: Sequence[tuple[Series, Profile]], zero: Profile) -> Plot:
+    """The same, to be put into a figure."""
     ticks = [(float(v), str(v).replace("-", "−")) for v in (-10, -5, 0, 5, 10)]
     axis = Axis(-10.0, 10.0, ticks, "belief before hearing the voice, log-odds of “same speaker”")
     up = Axis(0.0, 1.05, [(v, f"{v:g}") for v in (0, 0.25, 0.5, 0.75, 1)], "uncertainty left, bit")
@@ -231,7 +253,7 @@ def ece(curves: Sequence[tuple[Series, Profile]], zero: Profile) -> Markup:
             tip = f"{name}\nbelieved before: {words.prior_odds(x)}\nuncertainty left: {y:.3f} bit"
             plot.point(x, y, colour, shape, tip, size=3.2 if k % 8 == 4 else 0, across=x, value=y)
         plot.end()
-    return plot.svg()
+    return plot
 
 
 def _pairs(profile: Profile) -> list[tuple[float, float]]:
@@ -240,6 +262,17 @@ def _pairs(profile: Profile) -> list[tuple[float, float]]:
 
 def det(results: Results) -> Markup:
     """Detection error trade-off on normal-deviate axes, the EER marked."""
+    return det_plot(
+        [
+            (series_of(a, i), a.det, a.figures.get("rocch_eer"))
+            for i, a in enumerate(results.attacks)
+            if a.det
+        ]
+    ).svg()
+
+
+def det_plot(curves: Sequence[tuple[Series, ErrorCurve, Estimate | None]]) -> Plot:
+    """The same, to be put into a figure."""
     ticks = [(t, f"{100 * t:g} %") for t in (0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95)]
     axis = Axis(0.0005, 0.98, ticks, "strangers taken for the speaker (false alarms)", "probit")
     up = Axis(0.0005, 0.98, ticks, "speaker not recognised (misses)", "probit")
@@ -250,26 +283,22 @@ def det(results: Results) -> Markup:
     plot = Plot(axis, up, said, width=400, height=380, left=54)
     steps = [k / 50 for k in range(1, 50)]
     plot.line([(p, 1 - p) for p in (0.02, *steps)], style.NONTARGET, width=1.4, dash=CHANCE_DASH)
-    for i, attacker in reversed(list(enumerate(results.attacks))):
-        if attacker.det is None:
-            continue
-        colour, shape = words.look(attacker, i)
-        curve = list(zip(attacker.det.false_alarm, attacker.det.miss, strict=True))
+    for series, rates, eer in reversed(curves):
+        name, colour, shape = series.name, series.colour, series.mark
+        curve = list(zip(rates.false_alarm, rates.miss, strict=True))
         inside = [p for p in curve if min(p) >= axis.low and max(p) <= axis.high]
         curve = inside if len(inside) > 1 else curve
-        plot.series(attacker.name)
+        plot.series(series.id)
         plot.line(curve, colour)
-        name = words.both_names(attacker)
         for a, b in curve[:: max(len(curve) // 24, 1)]:
             tip = f"{name}\nfalse alarms {words.percent(a)}, misses {words.percent(b)}"
             plot.point(a, b, colour, shape, tip, size=0, across=a, value=b)
-        eer = attacker.figures.get("rocch_eer")
         if eer:
             tip = f"{name}\nEER {words.estimate(eer)}\ninterval {words.interval(eer)}"
             at = min(max(eer.value, 0.0005), 0.98)
             plot.point(at, at, colour, shape, tip, size=4.5, eer=eer.value)
         plot.end()
-    return plot.svg()
+    return plot
 
 
 def plane(
@@ -280,6 +309,18 @@ def plane(
     front: Sequence[int] = (),
     better: str = "",
 ) -> Markup:
+    """Two figures against each other: see :func:`plane_plot`."""
+    return plane_plot(points, x_name, y_name, front=front, better=better).svg()
+
+
+def plane_plot(
+    points: Sequence[PlanePoint],
+    x_name: str,
+    y_name: str,
+    *,
+    front: Sequence[int] = (),
+    better: str = "",
+) -> Plot:
     """Two figures against each other, with both intervals.
 
     ``front`` are the indices of points that no other one beats in both, to be joined by a line;
@@ -310,7 +351,7 @@ def plane(
             plot.whisker((x, span.low), (x, span.high), colour)
         plot.point(x, y, colour, p.series.mark, tip, size=5, across=x, value=y)
         plot.end()
-    return plot.svg()
+    return plot
 
 
 def _span_axis(name: str, figures: Sequence[Estimate]) -> Axis:
@@ -320,8 +361,10 @@ def _span_axis(name: str, figures: Sequence[Estimate]) -> Axis:
     title = words.LABELS[name]
     if words.UNITS.get(name) == "rate":
         high = max(*ends, 0.05)
-        high = 0.55 if name == "rocch_eer" and high < 0.55 else high * 1.1
-        high = high if name == "wer" else min(1.0, high)  # words put in make it more than all
+        least = {"rocch_eer": 0.55, "deid": 1.04}.get(name, 0.0)
+        # A word error rate may be above 100 %, and is drawn where it is.
+        wide = 1.1 * high if high > 1.0 else min(1.0, 1.1 * high)
+        high = least if high < least else wide
         return percent_axis(title, low=min(0.0, *ends), high=high)
     low, high = min(*ends, 0.0), max(*ends, 0.0)
     pad = 0.08 * (high - low) or 1.0

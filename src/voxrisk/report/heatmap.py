@@ -3,12 +3,11 @@
 import base64
 import struct
 import zlib
-
 import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from voxrisk.report.svg import label, picture
+from voxrisk.report.svg import label, picture, upright
 from voxrisk.results import SimilarityResult
 
 # Nine stops of viridis (van der Walt & Smith, CC0): light means alike, also in grey print.
@@ -22,9 +21,7 @@ SIDE, LEFT, TOP = 400.0, 26.0, 24.0
 
 def whole(similarity: SimilarityResult) -> NDArray[np.float64]:
     """``(2n, 2n)``: original with original, original with anonymized, its mirror, anonymized."""
-    oo, op, pp = (
-        np.asarray(part, np.float64) for part in (similarity.oo, similarity.op, similarity.pp)
-    )
+    oo, op, pp = (np.asarray(part, np.float64) for part in (similarity.oo, similarity.op, similarity.pp))
     return np.block([[oo, op], [op.T, pp]])
 
 
@@ -60,40 +57,52 @@ def png(pixels: NDArray[np.uint8]) -> str:
     return "data:image/png;base64," + base64.b64encode(data).decode("ascii")
 
 
+def cells(matrix: NDArray[np.float64], left: float, top: float, side: float) -> list[Markup]:
+    """The values as coloured cells in a square, with a colour bar at its right, 112 wide."""
+    # Print shops and old viewers smooth small pictures: give them enough pixels.
+    grow = max(1, round(900 / len(matrix)))
+    image = png(np.kron(colours(matrix), np.ones((grow, grow, 1), np.uint8)))
+    ramp = png(colours(np.linspace(1.0, 0.0, 128)[:, None]))
+    parts = [
+        Markup('<image x="{0}" y="{1}" width="{2}" height="{2}" preserveAspectRatio="none" '
+               'href="{3}" class="pixels"/>').format(left, top, side, image),
+        Markup('<image x="{0}" y="{1}" width="14" height="{2}" preserveAspectRatio="none" '
+               'href="{3}"/>').format(left + side + 14, top, side, ramp),
+    ]  # fmt: skip
+    for value, word in ((1.0, "1 same voice"), (0.5, "0.5 undecided"), (0.0, "0 different")):
+        y = top + side * (1.0 - value) + (8 if value == 1 else -2 if value == 0 else 4)
+        parts.append(label(left + side + 32, y, word, "tick"))
+    return parts
+
+
+def quarters(left: float, top: float, side: float) -> list[Markup]:
+    """What stands beside the four blocks, and the lines between them."""
+    middle = side / 2
+    parts = [
+        Markup('<path d="M{0} {1}v{2}M{3} {4}h{2}" class="cut"/>').format(
+            left + middle, top, side, left, top + middle
+        )
+    ]
+    for k, words in enumerate(("original voices", "anonymized voices")):
+        at = middle / 2 + k * middle
+        parts.append(label(left + at, top - 8, words, "title", "middle"))
+        parts.append(upright(left - 9, top + at, words))
+    return parts
+
+
 def heatmap(similarity: SimilarityResult) -> Markup:
     """The four blocks with a colour bar; the page's script reads single cells from its data."""
     matrix = whole(similarity)
-    cells = len(matrix)
-    # Print shops and old viewers smooth small pictures: give them enough pixels.
-    grow = max(1, round(900 / cells))
-    image = png(np.kron(colours(matrix), np.ones((grow, grow, 1), np.uint8)))
-    ramp = png(colours(np.linspace(1.0, 0.0, 128)[:, None]))
-    middle = SIDE / 2
-    parts = [
-        Markup('<image x="{0}" y="{1}" width="{2}" height="{2}" preserveAspectRatio="none" '
-               'href="{3}" class="pixels"/>').format(LEFT, TOP, SIDE, image),
-        Markup('<path d="M{0} {1}v{2}M{3} {4}h{2}" class="cut"/>').format(
-            LEFT + middle, TOP, SIDE, LEFT, TOP + middle),
+    parts = cells(matrix, LEFT, TOP, SIDE) + quarters(LEFT, TOP, SIDE)
+    parts.append(
         Markup('<rect class="cursor" x="0" y="0" width="{0:.3f}" height="{0:.3f}" '
-               'visibility="hidden"/>').format(SIDE / cells),
-        Markup('<image x="{0}" y="{1}" width="14" height="{2}" preserveAspectRatio="none" '
-               'href="{3}"/>').format(LEFT + SIDE + 14, TOP, SIDE, ramp),
-    ]  # fmt: skip
-    for k, side in enumerate(("original voices", "anonymized voices")):
-        at = middle / 2 + k * middle
-        parts.append(label(LEFT + at, 16, side, "title", "middle"))
-        parts.append(
-            Markup('<text class="title" transform="translate(17 {:.1f}) rotate(-90)" '
-                   'text-anchor="middle">{}</text>').format(TOP + at, side)
-        )  # fmt: skip
-    for value, word in ((1.0, "1 same voice"), (0.5, "0.5 undecided"), (0.0, "0 different")):
-        y = TOP + SIDE * (1.0 - value) + (8 if value == 1 else -2 if value == 0 else 4)
-        parts.append(label(LEFT + SIDE + 32, y, word, "tick"))
+               'visibility="hidden"/>').format(SIDE / len(matrix))
+    )  # fmt: skip
     return picture(
         LEFT + SIDE + 112, TOP + SIDE + 4,
-        f"Heat map of voice similarity of {cells // 2} speakers, original and anonymized. A bright "
-        "diagonal in the upper right block means that anonymized voices give their owners away. "
-        "The table below lists them.",
+        f"Heat map of voice similarity of {len(matrix) // 2} speakers, original and anonymized. A "
+        "bright diagonal in the upper right block means that anonymized voices give their owners "
+        "away. The table below lists them.",
         parts, css="heat",
     )  # fmt: skip
 

@@ -1,106 +1,123 @@
 """Pictures of score sets: ECE profiles, DET curves, histograms, similarity matrices, scatter."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 
 from voxrisk.measure import (
     Roc,
     Similarity,
     Trials,
-    d_sys,
     ece_profile,
     expected_disclosure,
+    d_sys,
     local_d_sys,
     rocch_eer,
     tag,
     worst_case_disclosure,
     zero_evidence,
 )
-from voxrisk.measure.d_sys import MIN_TARGETS, bin_edges
-from voxrisk.report import style
+from voxrisk.report import charts, style, words
+from voxrisk.report.charts import PlanePoint, Series
+from voxrisk.report.figure import EDGE, Entry, Figure, arrange, heading
+from voxrisk.report.heatmap import cells, quarters
+from voxrisk.report.lettering import text_width
+from voxrisk.report.svg import Axis, Plot, label, round_ticks, steps, upright
+from voxrisk.results import ErrorCurve, Profile
 from voxrisk.types import Estimate
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 LOG_ODDS = np.linspace(-10.0, 10.0, 201)
+_AREA = 0.32  # opacity of histograms
+_PRIOR = np.linspace(0.0, 1.0, 201)[1:-1]
 
 
-def ece_figure(curves: Mapping[str, Roc]) -> "Figure":
+def ece_figure(curves: Mapping[str, Roc]) -> Figure:
     """ZEBRA: what the attacker still does not know, against what they believed beforehand."""
-    from matplotlib import rc_context
-
-    with rc_context(style.SETTINGS):
-        figure = style.new_figure(10.5, 4.4)
-        left, right = figure.subplots(1, 2)
-        zero = zero_evidence(LOG_ODDS)
-        pi = np.linspace(0.0, 1.0, 201)[1:-1]
-        pi_odds = np.log(pi / (1 - pi))
-        left.plot(LOG_ODDS, zero, color=style.INK, label="zero evidence: perfect privacy")
-        right.plot(pi, zero_evidence(pi_odds), color=style.INK)
-        for i, (name, curve) in enumerate(curves.items()):
-            worst = worst_case_disclosure(curve)
-            words = f"{name}: {expected_disclosure(curve):.3f} bit, {worst:.2f} ({tag(worst)})"
-            colour = style.colour(i)
-            profile = ece_profile(curve, log_odds=LOG_ODDS)
-            left.plot(LOG_ODDS, profile, color=colour, label=words)
-            right.plot(pi, ece_profile(curve, log_odds=pi_odds), color=colour)
-            if len(curves) == 1:
-                left.fill_between(LOG_ODDS, profile, zero, color=colour, alpha=0.12, lw=0)
-        for axes in (left, right):
-            axes.set_ylim(0.0, 1.02)
-            axes.set_ylabel("uncertainty left, bit")
-        left.set_xlim(-10, 10)
-        left.set_xlabel("attacker's prior log-odds for “same speaker”")
-        left.set_title("What the attacker still does not know")
-        right.set_xlim(0, 1)
-        right.set_xlabel("attacker's prior probability π of “same speaker”")
-        right.set_title("The same, by probability")
-        figure.legend(
-            *left.get_legend_handles_labels(),
-            loc="outside lower center",
-            ncols=1 if len(curves) < 3 else 2,
-            title="set: expected disclosure D_ECE, worst case log10 l (tag)",
-        )
-        return figure
+    looks = style.looks(curves)
+    zero = zero_evidence(LOG_ODDS)
+    profiles = {
+        name: ece_profile(curve, log_odds=LOG_ODDS).tolist() for name, curve in curves.items()
+    }
+    odds = LOG_ODDS.tolist()
+    left = charts.ece_plot(
+        [
+            (Series(name, name, *looks[name]), Profile(log_odds=tuple(odds), bits=tuple(bits)))
+            for name, bits in profiles.items()
+        ],
+        Profile(log_odds=tuple(odds), bits=tuple(zero.tolist())),
+    )
+    if len(curves) == 1:
+        ((name, bits),) = profiles.items()
+        below, above = (list(zip(odds, y, strict=True)) for y in (bits, zero.tolist()))
+        left.band(below, above, looks[name][0], opacity=0.12)
+    found = [f"{name}: {_disclosed(curve)}" for name, curve in curves.items()]
+    legend = [
+        Entry(words="zero evidence: perfect privacy", colour=style.INK, width=1.4,
+              dash=charts.CHANCE_DASH),
+        *(_entry(text, looks[name]) for name, text in zip(curves, found, strict=True)),
+    ]  # fmt: skip
+    return arrange(
+        "What the attacker still does not know (ECE profiles)",
+        "Uncertainty left, in bit, against what the attacker believed before hearing the voice: "
+        "the closer to the dashed curve of zero evidence, the less the attacker learns. Expected "
+        f"disclosure, worst case and tag of {'; '.join(found)}.",
+        [[("by log-odds", left), ("by probability", _ece_by_prior(curves, looks))]],
+        legend=legend,
+        legend_title="set: expected disclosure D_ECE, worst case log10 l (tag)",
+    )
 
 
-def det_figure(curves: Mapping[str, Roc]) -> "Figure":
+def _disclosed(curve: Roc) -> str:
+    worst = worst_case_disclosure(curve)
+    return f"{expected_disclosure(curve):.3f} bit, {worst:.2f} ({tag(worst)})"
+
+
+def _ece_by_prior(curves: Mapping[str, Roc], looks: Mapping[str, tuple[str, str]]) -> Plot:
+    prior, odds = _PRIOR.tolist(), np.log(_PRIOR / (1 - _PRIOR))
+    across = Axis(0.0, 1.0, [(v, f"{v:g}") for v in (0.0, 0.25, 0.5, 0.75, 1.0)],
+                  "belief before hearing the voice, probability π")  # fmt: skip
+    up = Axis(0.0, 1.05, across.ticks, "uncertainty left, bit")
+    plot = Plot(across, up, "", width=400, height=300, left=48)
+
+    def profile(bits: NDArray[Any]) -> list[tuple[float, float]]:
+        return [(0.0, 0.0), *zip(prior, bits.tolist(), strict=True), (1.0, 0.0)]
+
+    plot.line(profile(zero_evidence(odds)), style.INK, width=1.4, dash=charts.CHANCE_DASH)
+    for i, (name, curve) in reversed(list(enumerate(curves.items()))):
+        points = profile(ece_profile(curve, log_odds=odds))
+        colour, shape = looks[name]
+        plot.series(name)
+        plot.line(points, colour)
+        # Marks of different sets stand beside one another, also where their curves are one.
+        for x, y in points[20 + 7 * (i % 6) :: 53]:
+            tip = f"{name}\nbelieved before: {x:.0%}\nuncertainty left: {y:.3f} bit"
+            plot.point(x, y, colour, shape, tip, size=3.2, across=x, value=y)
+        plot.end()
+    return plot
+
+
+def det_figure(curves: Mapping[str, Roc]) -> Figure:
     """Detection error trade-off on normal-deviate axes, the hull's EER marked."""
-    from matplotlib import rc_context
-    from scipy.special import ndtri
-
-    with rc_context(style.SETTINGS):
-        figure = style.new_figure(6.2, 6.2)
-        axes = figure.subplots()
-        ticks = np.array([0.001, 0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.99])
-        low, high = ndtri(0.0005), ndtri(0.995)
-        axes.plot([low, high], [low, high], color=style.MUTED, lw=0.8, ls=":")
-        axes.plot([low, high], [-low, -high], color=style.INK, lw=1, ls="--", label="chance")
-        for i, (name, curve) in enumerate(curves.items()):
-            x, y = _thinned(curve)
-            axes.plot(
-                ndtri(np.clip(x, 1e-6, 1 - 1e-6)),
-                ndtri(np.clip(y, 1e-6, 1 - 1e-6)),
-                color=style.colour(i),
-                label=f"{name}: EER {rocch_eer(curve):.1%}",
-            )
-            where = ndtri(max(rocch_eer(curve), 0.0005))
-            axes.plot(where, where, "o", color=style.colour(i), ms=6, mec="white")
-        labels = [f"{100 * t:g}" for t in ticks]
-        axes.set_xticks(ndtri(ticks), labels)
-        axes.set_yticks(ndtri(ticks), labels)
-        axes.set_xlim(low, high)
-        axes.set_ylim(low, high)
-        axes.set_aspect("equal")
-        axes.set_xlabel("false alarms: strangers taken for the speaker, %")
-        axes.set_ylabel("misses: the speaker not recognised, %")
-        axes.set_title("Errors of the attacker (DET)")
-        axes.legend(loc="upper right")
-        return figure
+    looks = style.looks(curves)
+    drawn, legend = [], []
+    for name, curve in curves.items():
+        alarm, miss = _thinned(curve)
+        eer = Estimate("rocch_eer", rocch_eer(curve), 0.5, {}, "")
+        rates = ErrorCurve(false_alarm=tuple(alarm.tolist()), miss=tuple(miss.tolist()))
+        drawn.append((Series(name, name, *looks[name]), rates, eer))
+        legend.append(_entry(f"{name}: EER {words.estimate(eer)}", looks[name]))
+    legend.append(Entry(words="chance", colour=style.NONTARGET, width=1.4, dash=charts.CHANCE_DASH))
+    return arrange(
+        "Errors of the attacker (DET)",
+        "Misses against false alarms on normal-deviate axes: the further from the lower left "
+        "corner, the better protected. The mark is where both are equal. "
+        f"{'; '.join(e.words for e in legend[:-1])}.",
+        [[("", charts.det_plot(drawn))]],
+        legend=legend,
+    )
 
 
 def _thinned(curve: Roc, most: int = 4000) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -112,119 +129,133 @@ def _thinned(curve: Roc, most: int = 4000) -> tuple[NDArray[Any], NDArray[Any]]:
     return x, y
 
 
-def histogram_figure(sets: Mapping[str, Trials]) -> "Figure":
-    """Score densities of both classes with the local D(s), one panel a set."""
-    from matplotlib import rc_context
+def histogram_figure(sets: Mapping[str, Trials]) -> Figure:
+    """Score densities of both classes with the local linkability D(s), one panel a set."""
+    panels, found = [], []
+    for name, scored in sets.items():
+        value = d_sys(scored.target, scored.nontarget)
+        found.append(f"{name}: D_sys {value:.3f}")
+        panels.append((found[-1], scores_plot(scored.target, scored.nontarget)))
+    columns = min(len(panels), 2)  # more would be too small to read on a printed page
+    return arrange(
+        "How the scores of same and different speakers lie, and what each score gives away",
+        "Histograms of the scores of the same speaker and of different speakers, and over them the "
+        "local linkability D(s): 0 where a score says nothing, 1 where it settles the question. "
+        f"Its mean over same-speaker scores is D_sys. {'; '.join(found)}.",
+        [panels[i : i + columns] for i in range(0, len(panels), columns)],
+        legend=scores_legend(),
+    )
 
-    with rc_context(style.SETTINGS):
-        columns = min(len(sets), 3)
-        rows = -(-len(sets) // columns)
-        figure = style.new_figure(5.6 * columns, 3.8 * rows)
-        grid = figure.subplots(rows, columns, squeeze=False)
-        for axes in grid.ravel()[len(sets) :]:
-            axes.set_visible(False)
-        handles: dict[str, Any] = {}
-        for axes, (name, scored) in zip(grid.ravel(), sets.items(), strict=False):
-            edges = bin_edges(scored.target, scored.nontarget)
-            for scores, colour, words in (
-                (scored.nontarget, style.NONTARGET, "different speakers"),
-                (scored.target, style.TARGET, "same speaker"),
-            ):
-                values, _ = np.histogram(scores, edges, density=True)
-                axes.stairs(values, edges, color=colour, fill=True, alpha=0.35, label=words)
-                axes.stairs(values, edges, color=colour, lw=1.2)
-            axes.set_xlabel("score")
-            axes.set_ylabel("density")
-            handles |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-            if scored.target.size < MIN_TARGETS:
-                axes.set_title(f"{name}: too few target trials for D_sys")
-                continue
-            local = local_d_sys(scored.target, scored.nontarget)
-            axes.set_title(f"{name}: D_sys {d_sys(scored.target, scored.nontarget):.3f}")
-            other = axes.twinx()
-            other.stairs(local.local, local.edges, color=style.INK, lw=1.3, label="D(s)")
-            other.set_ylim(0, 1.05)
-            other.set_ylabel("local D(s)")
-            other.grid(False)
-            handles |= dict(zip(*reversed(other.get_legend_handles_labels()), strict=True))
-        figure.legend(handles=list(handles.values()), loc="outside lower center", ncols=3)
-        return figure
+
+def scores_plot(target: Any, nontarget: Any, *, bars: int | None = None) -> Plot:
+    """Histograms of both classes with D(s) over them, or in so many ``bars`` without it."""
+    local = None
+    if bars is None:
+        local = local_d_sys(target, nontarget)
+        borders, heights = local.edges, [local.nontarget, local.target]
+    else:
+        borders = np.histogram_bin_edges(np.concatenate((target, nontarget)), bars)
+        heights = [np.histogram(s, borders, density=True)[0] for s in (nontarget, target)]
+    edges = borders.tolist()
+    highest = 1.06 * float(max(h.max() for h in heights))
+    across = Axis(edges[0], edges[-1], _ticks(edges[0], edges[-1]), "score")
+    up = Axis(0.0, highest, _ticks(0.0, highest), "density")
+    rates = [(v, f"{v:g}") for v in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    second = Axis(0.0, 1.06, rates, "local linkability D(s)") if local else None
+    plot = Plot(across, up, "", width=380, height=270, second=second)
+    for values, colour in zip(heights, (style.NONTARGET, style.TARGET), strict=True):
+        outline = steps(edges, values.tolist())
+        plot.band([(edges[0], 0.0), (edges[-1], 0.0)], outline, colour, opacity=_AREA)
+        plot.line([(edges[0], 0.0), *outline, (edges[-1], 0.0)], colour, width=1.1)
+    if local:
+        plot.line(steps(edges, local.local.tolist()), style.INK, width=1.6, second=True)
+    return plot
+
+
+def scores_legend(*, local: bool = True) -> list[Entry]:
+    """What the parts of :func:`scores_plot` mean."""
+    shown = [
+        Entry(words="different speakers", colour=style.NONTARGET, area=_AREA),
+        Entry(words="same speaker", colour=style.TARGET, area=_AREA),
+    ]
+    return [*shown, Entry(words="D(s)", colour=style.INK, width=1.6)] if local else shown
 
 
 def similarity_figure(
     name: str, similarities: Sequence[Similarity], figures: Mapping[str, Estimate]
-) -> "Figure":
+) -> Figure:
     """Heat map of voice similarity: OO, OP and PP as one 2N × 2N square, or one matrix alone.
 
     ``similarities`` is (one matrix,), or (OO, OP, PP).
     """
-    from matplotlib import rc_context
-
-    with rc_context(style.SETTINGS | {"axes.grid": False}):
-        speakers = similarities[0].speakers
-        n = len(speakers)
-        if len(similarities) == 3:
-            oo, op, pp = (s.matrix for s in similarities)
-            matrix = np.block([[oo, op], [op.T, pp]])
-        else:
-            matrix = similarities[0].matrix
-        size = 4.6 + min(len(matrix) * 0.09, 5.0)
-        figure = style.new_figure(size + 1.0, size)
-        axes = figure.subplots()
-        image = axes.imshow(matrix, vmin=0.0, vmax=1.0, cmap="viridis", interpolation="nearest")
-        for spine in axes.spines.values():
-            spine.set_visible(False)
-        if len(similarities) == 3:
-            axes.axhline(n - 0.5, color="white", lw=2)
-            axes.axvline(n - 0.5, color="white", lw=2)
-            axes.set_xlabel("original voices  |  protected voices")
-            axes.set_ylabel("protected voices  |  original voices")
-        names = [*speakers, *speakers] if len(similarities) == 3 else speakers
-        if len(names) <= 60:
-            axes.set_xticks(range(len(names)), names, rotation=90, fontsize=7)
-            axes.set_yticks(range(len(names)), names, fontsize=7)
-        else:
-            axes.set_xticks([])
-            axes.set_yticks([])
-        axes.tick_params(length=0)
-        words = [f"DeID {figures['deid'].value:.1%}"] if "deid" in figures else []
-        words += [f"G_VD {figures['g_vd'].value:+.2f} dB"] if "g_vd" in figures else []
-        axes.set_title(f"Voice similarity, {name}" + (f": {', '.join(words)}" if words else ""))
-        bar = figure.colorbar(image, ax=axes, shrink=0.8)
-        bar.set_label("similarity S(i, j): 1 the same voice, 0.5 undecided")
-        bar.outline.set_visible(False)
-        return figure
+    speakers = similarities[0].speakers
+    matrix = similarities[0].matrix
+    four = len(similarities) == 3
+    if four:
+        oo, op, pp = (s.matrix for s in similarities)
+        matrix = np.block([[oo, op], [op.T, pp]])
+    names = (speakers * 2 if four else speakers) if len(matrix) <= 60 else ()
+    side = max(400.0, 10.0 * len(names))
+    longest = max((text_width(n, 8.0) for n in names), default=0.0) + 6
+    left = EDGE + longest + (14 if four else 0)
+    found = [f"DeID {words.percent(figures['deid'].value)}"] if "deid" in figures else []
+    found += [f"G_VD {words.figure('g_vd', figures['g_vd'].value)}"] if "g_vd" in figures else []
+    title = f"Voice similarity, {name}" + (f": {', '.join(found)}" if found else "")
+    width = left + side + 112 + EDGE
+    parts, top = heading(title, width)
+    top += 16 if four else 0
+    parts += cells(matrix, left, top, side)
+    if four:
+        parts += [_moved(part, longest) for part in quarters(left, top, side)]
+    for i, speaker in enumerate(names):
+        middle = side * (i + 0.5) / len(names) + 2.8
+        parts.append(label(left - 4, top + middle, speaker, "small", "end"))
+        parts.append(upright(left + middle, top + side + 4, speaker, "small", "end"))
+    said = (
+        f"Heat map of how alike the voices of {len(speakers)} speakers are: 1 the same voice, 0.5 "
+        "undecided, 0 different. "
+    )
+    if four:
+        said += (
+            "Blocks: original with original, original with anonymized, anonymized with anonymized. "
+            "A bright diagonal in the upper right block means that voices give their owners away. "
+        )
+    return Figure(title, f"{said}{', '.join(found)}", width, top + side + longest + EDGE,
+                  Markup("").join(parts))  # fmt: skip
 
 
-def scatter_figure(points: Mapping[str, tuple[Estimate, Estimate]]) -> "Figure":
+def _moved(part: Markup, names: float) -> Markup:
+    """Words at the left go further out, to leave room for the speakers' names."""
+    return Markup('<g transform="translate({:.1f} 0)">{}</g>').format(
+        2 - names if "rotate" in part else 0.0, part
+    )
+
+
+def scatter_figure(points: Mapping[str, tuple[Estimate, Estimate]]) -> Figure:
     """DeID against G_VD for several systems, with their intervals; ideal is the upper right."""
-    from matplotlib import rc_context
+    looks = style.looks(points)
+    placed = [
+        PlanePoint(Series(name, name, *looks[name]), deid, gain)
+        for name, (deid, gain) in points.items()
+    ]
+    plot = charts.plane_plot(placed, "deid", "g_vd")
+    marks, plot.parts = plot.parts, []
+    for ends in (((plot.x.low, 0.0), (plot.x.high, 0.0)), ((1.0, plot.y.low), (1.0, plot.y.high))):
+        plot.line(ends, style.MUTED, width=1.0, dash=charts.CHANCE_DASH)
+    plot.parts += marks
+    return arrange(
+        "Hidden from the original, still distinct",
+        f"{plot.label}. With their intervals; ideal is the upper right.",
+        [[("", plot)]],
+        legend=[_entry(name, looks[name], width=0.0) for name in points],
+        legend_title="DeID 100 %: no voice is linked to its original. G_VD 0 dB: voices are as "
+        "distinct as before. Lines: intervals.",
+    )
 
-    with rc_context(style.SETTINGS):
-        figure = style.new_figure(6.6, 4.8)
-        axes = figure.subplots()
-        for i, (name, (deid, gain)) in enumerate(points.items()):
-            errors = [
-                [[e.value - e.interval.low], [e.interval.high - e.value]] if e.interval else None
-                for e in (deid, gain)
-            ]
-            axes.errorbar(
-                deid.value,
-                gain.value,
-                xerr=errors[0],
-                yerr=errors[1],
-                fmt="o",
-                ms=8,
-                color=style.colour(i),
-                mec="white",
-                elinewidth=1.2,
-                label=name,
-            )
-        axes.axhline(0, color=style.MUTED, lw=0.8, ls=":")
-        axes.axvline(1, color=style.MUTED, lw=0.8, ls=":")
-        style.percent_axis(axes.xaxis)
-        axes.set_xlabel("de-identification DeID: 100 % hides who it was")
-        axes.set_ylabel("voice distinctiveness G_VD, dB")
-        axes.set_title("Hidden from the original, distinct from each other")
-        axes.legend(loc="best")
-        return figure
+
+def _entry(text: str, look: tuple[str, str], *, width: float = 1.8) -> Entry:
+    return Entry(words=text, colour=look[0], shape=look[1], width=width)
+
+
+def _ticks(low: float, high: float) -> list[tuple[float, str]]:
+    return [(t, f"{t:g}".replace("-", "−")) for t in round_ticks(low, high)]

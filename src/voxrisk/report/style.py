@@ -1,13 +1,8 @@
 """One look for every picture: colours that survive grey print and colour blindness, quiet axes."""
 
 from collections.abc import Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from voxrisk.files.atomic import atomic
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from voxrisk.knowledge import ATTACKERS
 
 INK = "#1b1f24"
 MUTED = "#6b7280"
@@ -16,49 +11,26 @@ TARGET = "#c2410c"
 NONTARGET = "#64748b"
 # Okabe and Ito's order, without the yellow that vanishes on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#8b5e00", "#5b21b6")
-SETTINGS: Any = {
-    "font.size": 10,
-    "font.family": "DejaVu Sans",
-    "text.color": INK,
-    "axes.edgecolor": MUTED,
-    "axes.labelcolor": INK,
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "grid.color": GRID,
-    "grid.linewidth": 0.8,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "legend.frameon": False,
-    "legend.fontsize": 9,
-    "lines.linewidth": 1.8,
-    "figure.dpi": 100,
-    "svg.hashsalt": "voxrisk",
-}
-
-
-def new_figure(width: float, height: float) -> "Figure":
-    """An empty figure; sizes in inches."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def save(figure: "Figure", folder: Path, name: str) -> list[Path]:
-    """Write ``name.png`` and ``name.svg``; the same picture gives the same bytes."""
-    from matplotlib import rc_context
-
-    written = []
-    for ending, metadata in (("png", {"Software": "voxrisk"}), ("svg", {"Date": None})):
-        path = folder / f"{name}.{ending}"
-        with rc_context(SETTINGS), atomic(path) as part:
-            figure.savefig(part, dpi=160, metadata=metadata)
-        written.append(path)
-    return written
+MARKS = ("circle", "square", "triangle", "diamond", "cross", "down")
+# One colour and one mark for each attacker, the same in every figure of every report.
+USUAL = {k.name: (k.colour, k.mark) for k in ATTACKERS.values()}
+# What a file of its own needs beside the marks; the pages have the same in page.css. The first four
+# families have the same widths.
+SHEET = f"""\
+text {{ font-family: "Liberation Sans", Arimo, Arial, Helvetica, "DejaVu Sans", "Noto Sans", \
+"Segoe UI", Roboto, Ubuntu, Cantarell, sans-serif; font-size: 11.5px; fill: {INK}; }}
+text.tick {{ fill: {MUTED}; font-size: 11px; }}
+text.small {{ fill: {MUTED}; font-size: 8px; }}
+text.head {{ font-weight: bold; font-size: 12.5px; }}
+text.name {{ font-weight: bold; font-size: 13.5px; }}
+text.figure {{ font-weight: bold; font-size: 15px; }}
+.grid {{ stroke: {GRID}; stroke-width: 1; fill: none; }}
+.axis {{ stroke: {MUTED}; stroke-width: 1; fill: none; }}
+.line {{ fill: none; stroke-linejoin: round; stroke-linecap: round; }}
+.mark {{ stroke: #fff; stroke-width: .9; }}
+.cut {{ stroke: #fff; stroke-width: 2; }}
+.pixels {{ image-rendering: pixelated; }}
+"""
 
 
 def colour(index: int) -> str:
@@ -66,14 +38,16 @@ def colour(index: int) -> str:
     return COLOURS[index % len(COLOURS)]
 
 
-def percent_axis(axis: Any) -> None:
-    """Print fractions on an axis as percent."""
-    from matplotlib.ticker import PercentFormatter
+def looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Colour and mark of each: attackers have their own, others get what is left.
 
-    axis.set_major_formatter(PercentFormatter(1.0, decimals=None))
-
-
-def drawn(names: Iterable[str]) -> str:
-    """A short list of names for a caption."""
+    >>> looks(["original", "B1"])
+    {'original': ('#1b1f24', 'circle'), 'B1': ('#0072b2', 'square')}
+    """
     names = list(names)
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    taken = [USUAL[name] for name in names if name in USUAL]
+    colours = [c for c in COLOURS if c not in {t[0] for t in taken}] or list(COLOURS)
+    marks = [m for m in MARKS if m not in {t[1] for t in taken}] or list(MARKS)
+    others = [name for name in names if name not in USUAL]
+    free = {n: (colours[i % len(colours)], marks[i % len(marks)]) for i, n in enumerate(others)}
+    return {name: USUAL.get(name) or free[name] for name in names}

@@ -1,4 +1,4 @@
-"""Plain SVG plots, drawn on the server, so that a page shows them without any script.
+"""Plain SVG plots: the one way in which voxrisk draws, for pages and for files.
 
 A plot is a list of marks on two axes. Every readable point is a ``<g class="pt">`` with its numbers
 in ``data-`` attributes and its sentence in ``<title>``: browsers show it on pointing, the page's
@@ -13,6 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from voxrisk.report import style
+from voxrisk.report.lettering import TICK, TITLE, text_width
 
 Points = Sequence[tuple[float, float]]
 
@@ -74,9 +75,22 @@ def round_ticks(low: float, high: float, *, about: int = 4) -> list[float]:
     return [round(i * step, 10) + 0.0 for i in range(first, last + 1)]
 
 
+def steps(edges: Sequence[float], values: Sequence[float]) -> Points:
+    """The outline of a histogram: ``values[i]`` between ``edges[i]`` and ``edges[i + 1]``.
+
+    >>> steps([0, 1, 2], [3, 4])
+    [(0, 3), (1, 3), (1, 4), (2, 4)]
+    """
+    return [(x, v) for i, v in enumerate(values) for x in (edges[i], edges[i + 1])]
+
+
 @dataclass(slots=True)
 class Plot:
-    """A rectangle with two axes to which marks are added; ``str(plot.svg())`` is the picture."""
+    """A rectangle with two axes to which marks are added; ``str(plot.svg())`` is the picture.
+
+    Margins grow where the text of a tick would not fit. ``second`` is a further y axis at the
+    right, for marks that are added with ``second=True``.
+    """
 
     x: Axis
     y: Axis
@@ -87,19 +101,40 @@ class Plot:
     bottom: float = 38.0
     right: float = 10.0
     top: float = 8.0
+    second: Axis | None = None
     parts: list[Markup] = field(default_factory=list)
 
-    def at(self, x: float, y: float) -> tuple[float, float]:
+    def __post_init__(self) -> None:
+        """Make room for the ticks."""
+        self.left = max(self.left, _tick_room(self.y))
+        if self.second:
+            self.right = max(self.right, _tick_room(self.second))
+        for value, words in self.x.ticks:
+            share, half = self.x.share(value), text_width(words, TICK) / 2 + 1
+            # What the word still has at its side is the margin and its share of the plot.
+            inside = (1.0 - share) * (self.width - self.left - self.right)
+            self.right = max(self.right, half - inside)
+
+    def at(self, x: float, y: float, *, second: bool = False) -> tuple[float, float]:
         """Place of a value in the picture."""
         across = self.width - self.left - self.right
         up = self.height - self.top - self.bottom
-        return self.left + across * self.x.share(x), self.top + up * (1.0 - self.y.share(y))
+        scale = self.second if second and self.second else self.y
+        return self.left + across * self.x.share(x), self.top + up * (1.0 - scale.share(y))
 
-    def line(self, points: Points, colour: str, *, width: float = 1.8, dash: str = "") -> None:
+    def line(
+        self,
+        points: Points,
+        colour: str,
+        *,
+        width: float = 1.8,
+        dash: str = "",
+        second: bool = False,
+    ) -> None:
         """A curve."""
         self.parts.append(
             Markup('<path class="line" d="{}" stroke="{}" stroke-width="{}"{}/>').format(
-                _path([self.at(*p) for p in points]), colour, width,
+                _path([self.at(*p, second=second) for p in points]), colour, width,
                 Markup(' stroke-dasharray="{}"').format(dash) if dash else "",
             )
         )  # fmt: skip
@@ -162,9 +197,11 @@ class Plot:
 
     def svg(self) -> Markup:
         """The whole picture."""
-        return picture(
-            self.width, self.height, self.label, [*self._axes(), *self.parts], css="plot"
-        )
+        return picture(self.width, self.height, self.label, [self.body()], css="plot")
+
+    def body(self) -> Markup:
+        """Axes and marks, to be put into a larger picture."""
+        return Markup("").join((*self._axes(), *self.parts))
 
     def _axes(self) -> Iterable[Markup]:
         right, bottom = self.width - self.right, self.height - self.bottom
@@ -185,11 +222,16 @@ class Plot:
             across = (self.left + right) / 2
             yield label(across, self.height - 5, self.x.title, "title", "middle")
         if self.y.title:
-            middle = (self.top + bottom) / 2
-            yield Markup(
-                '<text class="title" transform="translate(11 {:.1f}) rotate(-90)" '
-                'text-anchor="middle">{}</text>'
-            ).format(middle, self.y.title)
+            yield upright(11, (self.top + bottom) / 2, self.y.title)
+        if self.second:
+            yield Markup('<path class="axis" d="M{:.1f} {:.1f}V{:.1f}"/>').format(
+                right, self.top, bottom
+            )
+            for value, words in self.second.ticks:
+                _, py = self.at(self.x.low, value, second=True)
+                yield Markup('<path class="axis" d="M{:.1f} {:.1f}h4"/>').format(right, py)
+                yield label(right + 6, py + 3.5, words, "tick")
+            yield upright(self.width - 4, (self.top + bottom) / 2, self.second.title)
 
 
 def label(x: float, y: float, words: str, css: str, anchor: str = "start") -> Markup:
@@ -197,6 +239,14 @@ def label(x: float, y: float, words: str, css: str, anchor: str = "start") -> Ma
     return Markup('<text class="{}" x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>').format(
         css, x, y, anchor, words
     )
+
+
+def upright(x: float, y: float, words: str, css: str = "title", anchor: str = "middle") -> Markup:
+    """Words that are read from below."""
+    return Markup(
+        '<text class="{}" transform="translate({:.1f} {:.1f}) rotate(-90)" text-anchor="{}">'
+        "{}</text>"
+    ).format(css, x, y, anchor, words)
 
 
 def picture(
@@ -286,7 +336,15 @@ def bar(
 
 
 def _path(points: Iterable[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    """The points to a tenth of a pixel; what falls on its neighbour is left out."""
+    places = [f"{x:.1f} {y:.1f}" for x, y in points]
+    return "M" + "L".join(p for i, p in enumerate(places) if not i or p != places[i - 1])
+
+
+def _tick_room(axis: Axis) -> float:
+    """Room beside a y axis for its ticks and its title."""
+    widest = max((text_width(words, TICK) for _, words in axis.ticks), default=0.0)
+    return widest + 7 + (TITLE + 5 if axis.title else 0)
 
 
 def _plain(value: Any) -> str:

@@ -33,7 +33,6 @@ LEVELS = {
     "not assessed": "Not assessed",
     "test failed": "The test failed",
 }
-_MARKS = ("circle", "square", "triangle", "diamond", "cross", "down")
 _FRACTIONS = ((1, 10), (1, 5), (1, 4), (3, 10), (1, 3), (2, 5), (1, 2), (3, 5), (2, 3), (7, 10),
               (3, 4), (4, 5), (9, 10), (19, 20))  # fmt: skip
 
@@ -128,7 +127,10 @@ def both_names(attack: AttackResult) -> str:
 
 def look(attack: AttackResult, index: int) -> tuple[str, str]:
     """Colour and mark of an attacker; ``index`` decides for those that have none of their own."""
-    return attack.colour or style.colour(index + 4), attack.mark or _MARKS[index % len(_MARKS)]
+    return (
+        attack.colour or style.colour(index + 4),
+        attack.mark or style.MARKS[index % len(style.MARKS)],
+    )
 
 
 def count(number: float) -> str:
