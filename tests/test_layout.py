@@ -24,13 +24,13 @@ MAP = {
     },
     "report": {"types", "knowledge", "files", "notices", "measure", "results"},
     "pipeline": {
-        "types", "knowledge", "files", "models", "notices", "shards", "store", "progress", "results", "corpus",
-        "protect", "attack", "utility", "measure", "report",
+        "types", "knowledge", "files", "models", "notices", "shards", "store", "progress",
+        "results", "corpus", "protect", "attack", "utility", "measure", "report",
     },
     "api": {"types", "results", "corpus", "protect", "attack", "measure", "report", "pipeline"},
     "cli": {
-        "types", "knowledge", "files", "models", "notices", "shards", "store", "progress", "results", "corpus",
-        "protect", "attack", "utility", "measure", "report", "pipeline",
+        "types", "knowledge", "files", "models", "notices", "shards", "store", "progress",
+        "results", "corpus", "protect", "attack", "utility", "measure", "report", "pipeline",
     },
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""One form for the results of every command: typed, versioned, documented, or refused with words."""
+"""One form for the results of every command: typed, versioned, documented."""
 
 import json
 from pathlib import Path

@@ -14,6 +14,7 @@ What is tried is always the published speech; only the reference tries original 
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from voxrisk.types import InputError
 
@@ -47,7 +48,7 @@ class Knowledge:
     trains_on: str
     enrols: str
     tests: str = "anonymized"
-    unlearns: str | None = None
+    unlearns: Literal["erase", "reverse"] | None = None
     needs: tuple[str, ...] = ()
     knows: str
     colour: str

@@ -14,21 +14,20 @@ Both resample speakers, never trials.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.attack.score import cosine
-from voxrisk.measure.eer import rocch_eer
 from voxrisk.measure.intervals import percentile_interval
 from voxrisk.measure.resampling import (
     MIN_SPEAKERS,
-    basic_interval,
     bootstrap,
     speaker_weights,
 )
+from voxrisk.measure.summary import evaluate
 from voxrisk.measure.trials import Trials, trials
 from voxrisk.types import Embeddings, Estimate, InputError, Interval
 
@@ -182,20 +181,18 @@ def training_control(
     mapped, plain = cross_validated(embeddings, fit, folds=folds, seed=seed)
     weights = speaker_weights(len(mapped.speakers), resamples=resamples, seed=seed)
     drawn = [bootstrap(t, weights) for t in (mapped, plain)]
-    values = [rocch_eer(t.target, t.nontarget) for t in (mapped, plain)]
     facts = {"folds": folds, "seed": seed, "resamples": resamples}
 
     def estimate(name: str, value: float, chance: float, span: Interval) -> Estimate:
         return Estimate(name, value, chance, mapped.sizes, SOURCE, span, facts)
 
     trained, untrained = (
-        estimate(
-            "rocch_eer",
-            value,
-            0.5,
-            basic_interval(d["rocch_eer"], value, confidence=confidence, bounds=(0.0, 0.5)),
+        replace(
+            evaluate(t, resamples=resamples, seed=seed, confidence=confidence)["rocch_eer"],
+            source=SOURCE,
+            parameters=facts,
         )
-        for value, d in zip(values, drawn, strict=True)
+        for t in (mapped, plain)
     )
     apart = drawn[0]["rocch_eer"] - drawn[1]["rocch_eer"]
     between = percentile_interval(apart, confidence=confidence)
@@ -203,7 +200,7 @@ def training_control(
     return TrainingControl(
         trained,
         untrained,
-        estimate("eer_difference", values[0] - values[1], 0.0, between),
+        estimate("eer_difference", trained.value - untrained.value, 0.0, between),
         weaker=between.low > 0.0,
         at_chance=guess.high >= 0.5,
     )

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from voxrisk.knowledge import ATTACKERS, Knowledge, attacker
 from voxrisk.corpus import Utterance
 from voxrisk.files.embeddings import write_embeddings
+from voxrisk.knowledge import ATTACKERS, Knowledge, attacker
 from voxrisk.measure import Trials
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.evaluation import Evaluation

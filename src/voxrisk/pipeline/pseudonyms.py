@@ -89,8 +89,6 @@ def write_private(path: Path, text: str) -> None:
 
 def _write_key(private: Path, alias: Mapping[str, str], notices: Sequence[Notice]) -> None:
     private.mkdir(mode=0o700, parents=True, exist_ok=True)
-    rows = [
-        {"pseudonym": alias[s], "speaker": s} for s in sorted(alias, key=alias.__getitem__)
-    ]
+    rows = [{"pseudonym": alias[s], "speaker": s} for s in sorted(alias, key=alias.__getitem__)]
     write_private(private / "speakers.csv", as_csv(rows))
     write_private(private / "notices.txt", "".join(f"[{n.severity}] {n.text}\n" for n in notices))

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.knowledge import Knowledge
 from voxrisk.corpus import Utterance
 from voxrisk.files.embeddings import read_embeddings
+from voxrisk.knowledge import Knowledge
 from voxrisk.pipeline.evaluation import Evaluation
 from voxrisk.pipeline.speech import Speech, anonymize_stage, limited, pool_of_training, sound_rows
 from voxrisk.pipeline.stages import Stages, digest_corpus

@@ -3,6 +3,7 @@
 import base64
 import struct
 import zlib
+
 import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
@@ -21,7 +22,9 @@ SIDE, LEFT, TOP = 400.0, 26.0, 24.0
 
 def whole(similarity: SimilarityResult) -> NDArray[np.float64]:
     """``(2n, 2n)``: original with original, original with anonymized, its mirror, anonymized."""
-    oo, op, pp = (np.asarray(part, np.float64) for part in (similarity.oo, similarity.op, similarity.pp))
+    oo, op, pp = (
+        np.asarray(part, np.float64) for part in (similarity.oo, similarity.op, similarity.pp)
+    )
     return np.block([[oo, op], [op.T, pp]])
 
 
