@@ -61,9 +61,9 @@ def _behind(
         ("baseline", None, ADAPTED),
         ("erase", "erase", ADAPTED),
     ]
-    for against in ("uniform", "reversed"):
+    for against, strength in (("uniform", ADAPTED.strength), ("reversed", 1.0)):
         for zero in (0, 20, 40, 60):
-            recipe = replace(ADAPTED, against=against, zero_epochs=zero)
+            recipe = replace(ADAPTED, against=against, strength=strength, zero_epochs=zero)
             ways.append((f"{against} E={zero}", "reverse", recipe))
     for name, unlearn, recipe in ways:
         yield name, partial(_map, given, train, test, f"vectors/{label}", unlearn, recipe)
