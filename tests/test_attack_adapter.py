@@ -268,7 +268,7 @@ def test_what_cannot_train_is_said(seen: tuple[Embeddings, list[str]]) -> None:
 
 def test_train_and_embed_with_it(tmp_path: Path) -> None:
     """The command trains it on real audio, and any command that takes an encoder can use it."""
-    make_demo(tmp_path / "speech", voices=3, sentences=2)
+    make_demo(tmp_path / "speech", voices=3, sentences=3)
     rows = read_corpus(tmp_path / "speech")
     write_corpus(tmp_path / "train.csv", rows)
     command = ["train", str(tmp_path / "train.csv"), "-o", str(tmp_path / "attacker"),
@@ -286,5 +286,23 @@ def test_train_and_embed_with_it(tmp_path: Path) -> None:
     other = Adapter("ecapa-voxceleb", "0" * 64, held.mean, held.matrix)
     with pytest.raises(InputError, match="was trained behind another ecapa-voxceleb"):
         AdaptedEncoder("x", base, other)
+    drawn = [replace(row, extra={"target": f"t{i % 2}"}) for i, row in enumerate(rows)]
+    write_corpus(tmp_path / "drawn.csv", drawn)
+    call = ["train", str(tmp_path / "drawn.csv"), "-o", str(tmp_path / "blind"),
+            "--recipe", "adapter"]  # fmt: skip
+    words = [*call, "--unlearn", "reverse", "--epochs", "4", "--zero-epochs", "2"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    lines = (tmp_path / "blind" / "curves.csv").read_text().splitlines()[1:]
+    assert [line.split(",")[2] for line in lines] == ["0.0", "0.0", "0.5", "1.0"]
+    facts = json.loads((tmp_path / "blind" / "attacker.json").read_text())
+    assert (facts["unlearn"], facts["targets"]) == ("reverse", 2)
+    for extra, reason in (
+        (["--zero-epochs", "1"], "--zero-epochs is for --unlearn reverse"),
+        (["--adversarial", "--unlearn", "erase"], "--adversarial is the reversed gradient"),
+        (["--recipe", "small", "--unlearn", "erase"], "--unlearn is for --recipe adapter"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            CliRunner().invoke(app, [*call, *extra], catch_exceptions=False)
     with pytest.raises(InputError, match="has no 'target'"):
         train_adapter(rows, tmp_path / "no", ADAPTED, unlearn="erase")

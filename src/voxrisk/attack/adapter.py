@@ -134,10 +134,12 @@ def fit_adapter(
         elif unlearn == "reverse":
             check_classes(len(set(targets)), utterances=len(train))
     from voxrisk.attack.descend import descend
+    from voxrisk.attack.ecapa_encoder import cpu_threads
 
     reverse = unlearn == "reverse"
     shown = _unit(x @ erase)
-    matrix, epochs = descend(shown, labels, train, held, recipe, reverse=reverse, seed=seed)
+    with cpu_threads(1):  # small matrices: more threads only wait for each other
+        matrix, epochs = descend(shown, labels, train, held, recipe, reverse=reverse, seed=seed)
     return Adapted(Adapter(encoder, identity, mean, erase @ matrix), tuple(epochs))
 
 

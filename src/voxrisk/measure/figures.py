@@ -30,8 +30,8 @@ class Definition:
         source: Paper and equation.
         rate: Whether 0 or 1 is a share of speakers, none or all, and asks for an exact bound.
         scale: Its range, where the interval is found on the arcsine scale of it.
-        bias: How many times the bias of the resamples is taken off. What rests on PAV needs two:
-            resamples repeat trials, and PAV gains less from repeated trials than from new ones.
+        bias: How many times the bias of the resamples is taken off. Two for what rests on PAV, by
+            simulation (decision 2).
     """
 
     label: str

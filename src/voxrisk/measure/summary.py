@@ -164,7 +164,10 @@ def evaluate_similarity(
             span = None
             if weights is not None:
                 # The same speakers are drawn in both sets, so that the ratio is that of one group.
-                ratio = resampled_dominance(part, weights) / resampled_dominance(original, weights)
+                with np.errstate(divide="ignore", invalid="ignore"):  # dropped below
+                    ratio = resampled_dominance(part, weights) / resampled_dominance(
+                        original, weights
+                    )
                 span = _interval_of_ratio(name, value, ratio, len(whole.speakers), confidence)
         except InputError as error:
             undefined[name] = str(error)

@@ -20,6 +20,7 @@ from voxrisk.measure import (
     worst_case_disclosure,
     zero_evidence,
 )
+from voxrisk.measure.d_sys import MIN_TARGETS, bin_edges
 from voxrisk.report import charts, style, words
 from voxrisk.report.charts import PlanePoint, Series
 from voxrisk.report.figure import EDGE, Entry, Figure, arrange, heading
@@ -130,17 +131,19 @@ def _thinned(curve: Roc, most: int = 4000) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def histogram_figure(sets: Mapping[str, Trials]) -> Figure:
-    """Score densities of both classes with the local linkability D(s), one panel a set."""
+    """Score densities of both classes with the local D(s), one panel a set."""
     panels, found = [], []
     for name, scored in sets.items():
-        value = d_sys(scored.target, scored.nontarget)
-        found.append(f"{name}: D_sys {value:.3f}")
+        if scored.target.size < MIN_TARGETS:
+            found.append(f"{name}: too few target trials for D_sys")
+        else:
+            found.append(f"{name}: D_sys {d_sys(scored.target, scored.nontarget):.3f}")
         panels.append((found[-1], scores_plot(scored.target, scored.nontarget)))
     columns = min(len(panels), 2)  # more would be too small to read on a printed page
     return arrange(
         "How the scores of same and different speakers lie, and what each score gives away",
         "Histograms of the scores of the same speaker and of different speakers, and over them the "
-        "local linkability D(s): 0 where a score says nothing, 1 where it settles the question. "
+        "local D(s): 0 where a score says nothing, 1 where it settles the question. "
         f"Its mean over same-speaker scores is D_sys. {'; '.join(found)}.",
         [panels[i : i + columns] for i in range(0, len(panels), columns)],
         legend=scores_legend(),
@@ -148,20 +151,23 @@ def histogram_figure(sets: Mapping[str, Trials]) -> Figure:
 
 
 def scores_plot(target: Any, nontarget: Any, *, bars: int | None = None) -> Plot:
-    """Histograms of both classes with D(s) over them, or in so many ``bars`` without it."""
-    local = None
+    """Histograms of both classes with D(s) over them, or in so many ``bars`` without it.
+
+    D(s) is left out, too, where there are fewer target trials than it needs.
+    """
     if bars is None:
-        local = local_d_sys(target, nontarget)
-        borders, heights = local.edges, [local.nontarget, local.target]
+        borders = bin_edges(target, nontarget)
     else:
         borders = np.histogram_bin_edges(np.concatenate((target, nontarget)), bars)
-        heights = [np.histogram(s, borders, density=True)[0] for s in (nontarget, target)]
+    heights = [np.histogram(s, borders, density=True)[0] for s in (nontarget, target)]
+    enough = bars is None and target.size >= MIN_TARGETS
+    local = local_d_sys(target, nontarget) if enough else None
     edges = borders.tolist()
     highest = 1.06 * float(max(h.max() for h in heights))
     across = Axis(edges[0], edges[-1], _ticks(edges[0], edges[-1]), "score")
     up = Axis(0.0, highest, _ticks(0.0, highest), "density")
     rates = [(v, f"{v:g}") for v in (0.0, 0.25, 0.5, 0.75, 1.0)]
-    second = Axis(0.0, 1.06, rates, "local linkability D(s)") if local else None
+    second = Axis(0.0, 1.06, rates, "local D(s)") if local else None
     plot = Plot(across, up, "", width=380, height=270, second=second)
     for values, colour in zip(heights, (style.NONTARGET, style.TARGET), strict=True):
         outline = steps(edges, values.tolist())
