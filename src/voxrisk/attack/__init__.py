@@ -4,6 +4,7 @@
 >>> load_encoder("ecapa-voxceleb").embed([waveform])  # doctest: +SKIP
 """
 
-from voxrisk.attack.encoders import ENCODERS, Encoder, load_encoder
+from voxrisk.attack.encoder import Encoder
+from voxrisk.attack.encoders import ENCODERS, load_encoder
 
 __all__ = ["ENCODERS", "Encoder", "load_encoder"]

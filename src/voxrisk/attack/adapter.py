@@ -10,7 +10,6 @@ removed in closed form before the map learns (:mod:`voxrisk.attack.erasure`). ``
 learns against a target head, as the recogniser of paper 3 does (:mod:`voxrisk.attack.descend`).
 """
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -20,9 +19,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.attack.adapted import Adapter, unit_length
 from voxrisk.attack.curves import Epoch, write_curves
 from voxrisk.attack.embed import embed_corpus
-from voxrisk.attack.encoders import ADAPTER, Encoder, load_encoder
+from voxrisk.attack.encoder import ADAPTER
+from voxrisk.attack.encoders import load_encoder
 from voxrisk.attack.erasure import check_classes, erasure
 from voxrisk.attack.recipes import AdapterRecipe
 from voxrisk.attack.soundness import Fit, Map, Rows
@@ -34,46 +35,6 @@ from voxrisk.types import Embeddings, InputError
 Floats = NDArray[np.float64]
 Unlearn: TypeAlias = Literal["erase", "reverse"]
 UNLEARN = ("erase", "reverse")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Adapter:
-    """A trained map.
-
-    Attributes:
-        encoder: Name of the ready encoder whose vectors it maps.
-        identity: Hash of that encoder's weights, as far as it was known.
-        mean: ``(d,)`` mean of the training vectors, each of length one.
-        matrix: ``(d, d)``.
-    """
-
-    encoder: str
-    identity: str
-    mean: Floats
-    matrix: Floats
-
-    def apply(self, vectors: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-        """Map vectors ``(n, d)`` of the ready encoder; the result has length one."""
-        return _unit(_unit(_unit(vectors) - self.mean) @ self.matrix).astype(np.float32)
-
-
-class AdaptedEncoder:
-    """A ready encoder with its map; see :class:`voxrisk.attack.Encoder`."""
-
-    def __init__(self, name: str, base: Encoder, adapter: Adapter) -> None:
-        if adapter.identity and adapter.identity != base.identity:
-            raise InputError(
-                f"{name}: was trained behind another {adapter.encoder} than the one that is here "
-                f"({adapter.identity[:12]} …, not {base.identity[:12]} …); train it again"
-            )
-        self.name = name
-        self.base, self.adapter = base, adapter
-        self.identity = f"{base.identity}+{_fingerprint(adapter)}"
-        self.dimension = adapter.matrix.shape[1]
-
-    def embed(self, waveforms: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-        """Embed waveforms ``(samples,)`` at 16 kHz; vectors ``(n, dimension)`` in their order."""
-        return self.adapter.apply(self.base.embed(waveforms))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,10 +82,10 @@ def fit_adapter(
             f"{embeddings.source}: {len(source)} utterances of {names.size} speakers cannot train "
             "an attacker; it needs two speakers or more with at least two utterances each"
         )
-    raw = _unit(embeddings.vectors)
+    raw = unit_length(embeddings.vectors)
     train, held = _split(source, recipe.validation, seed)
     mean = raw[train].mean(axis=0)
-    x = _unit(raw - mean)
+    x = unit_length(raw - mean)
     labels = [source]
     erase = np.eye(x.shape[1])
     if targets is not None:
@@ -137,7 +98,7 @@ def fit_adapter(
     from voxrisk.attack.ecapa_encoder import cpu_threads
 
     reverse = unlearn == "reverse"
-    shown = _unit(x @ erase)
+    shown = unit_length(x @ erase)
     with cpu_threads(1):  # small matrices: more threads only wait for each other
         matrix, epochs = descend(shown, labels, train, held, recipe, reverse=reverse, seed=seed)
     return Adapted(Adapter(encoder, identity, mean, erase @ matrix), tuple(epochs))
@@ -266,13 +227,6 @@ def _split(
     return np.flatnonzero(~held), np.flatnonzero(held)
 
 
-def _unit(vectors: NDArray[np.floating[Any]]) -> Floats:
-    wide = vectors.astype(np.float64)
-    norm = np.linalg.norm(wide, axis=1, keepdims=True)
-    unit: Floats = wide / np.maximum(norm, 1e-12)
-    return unit
-
-
 def write_adapter(folder: Path, found: Adapted, facts: dict[str, Any]) -> None:
     """Write ``adapter.npz``, ``attacker.json`` and ``curves.csv``."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -280,22 +234,3 @@ def write_adapter(folder: Path, found: Adapted, facts: dict[str, Any]) -> None:
     write_text(folder / "attacker.json", json.dumps(facts, indent=2, default=str) + "\n")
     with atomic(folder / ADAPTER) as part, part.open("wb") as stream:
         np.savez(stream, **asdict(found.adapter))
-
-
-def read_adapter(folder: Path) -> Adapter:
-    """Read what :func:`write_adapter` wrote; nothing in it is executed."""
-    path = folder / ADAPTER
-    try:
-        with np.load(path, allow_pickle=False) as held:
-            found = Adapter(
-                str(held["encoder"]), str(held["identity"]), held["mean"], held["matrix"]
-            )
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{path}: not an attacker's map ({error}); train it again") from error
-    if not (np.isfinite(found.mean).all() and np.isfinite(found.matrix).all()):
-        raise InputError(f"{path}: the map is not finite; train the attacker again")
-    return found
-
-
-def _fingerprint(adapter: Adapter) -> str:
-    return hashlib.sha256(adapter.mean.tobytes() + adapter.matrix.tobytes()).hexdigest()[:32]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.attack.encoders import RATE, check_speech
+from voxrisk.attack.encoder import RATE, check_speech
 from voxrisk.attack.recipes import Recipe
 from voxrisk.corpus import Utterance, read_audio
 from voxrisk.files.atomic import atomic

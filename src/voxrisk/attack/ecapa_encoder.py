@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from voxrisk.attack.ecapa import Ecapa
-from voxrisk.attack.encoders import RATE, check_all, file_identity
+from voxrisk.attack.encoder import RATE, check_all, file_identity
 from voxrisk.attack.features import MELS, filter_banks, frame_count
 from voxrisk.attack.sizes import EcapaSize
 from voxrisk.types import InputError

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from voxrisk.attack.encoders import RATE, Encoder, check_speech, load_encoder
+from voxrisk.attack.encoder import RATE, Encoder, check_speech
+from voxrisk.attack.encoders import load_encoder
 from voxrisk.corpus import Utterance, read_audio
 from voxrisk.files.embeddings import read_embeddings, write_embeddings
 from voxrisk.shards import cores, run

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.attack.encoders import RATE, check_all, file_identity
+from voxrisk.attack.encoder import RATE, check_all, file_identity
 from voxrisk.types import InputError, require
 
 

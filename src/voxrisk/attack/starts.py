@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from voxrisk.attack.encoders import CHECKPOINT
+from voxrisk.attack.encoder import CHECKPOINT
 from voxrisk.types import InputError
 
 

@@ -35,7 +35,7 @@ from voxrisk.attack.ecapa_encoder import (
     pick_device,
     read_tensors,
 )
-from voxrisk.attack.encoders import CENTRE, CHECKPOINT, RATE
+from voxrisk.attack.encoder import CENTRE, CHECKPOINT, RATE
 from voxrisk.attack.features import filter_banks, frame_count
 from voxrisk.attack.heads import CosineHead, TwoHeads
 from voxrisk.attack.parallel import World, join_world

@@ -123,10 +123,9 @@ def _train_adapter(
     chosen: Evaluation, knowledge: Knowledge, rows: Sequence[Utterance], stages: Stages
 ) -> Recogniser:
     """A map behind the ready encoder, trained on vectors that all attackers share."""
+    from voxrisk.attack.adapted import Adapter, read_adapter
     from voxrisk.attack.adapter import (
-        Adapter,
         fit_adapter,
-        read_adapter,
         target_names,
         training_facts,
         write_adapter,

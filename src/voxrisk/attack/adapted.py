@@ -1,0 +1,84 @@
+"""A ready encoder with a trained map behind it; how the map is trained is :mod:`adapter`."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxrisk.attack.encoder import ADAPTER, Encoder
+from voxrisk.types import InputError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Adapter:
+    """A trained map.
+
+    Attributes:
+        encoder: Name of the ready encoder whose vectors it maps.
+        identity: Hash of that encoder's weights, as far as it was known.
+        mean: ``(d,)`` mean of the training vectors, each of length one.
+        matrix: ``(d, d)``.
+    """
+
+    encoder: str
+    identity: str
+    mean: Floats
+    matrix: Floats
+
+    def apply(self, vectors: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+        """Map vectors ``(n, d)`` of the ready encoder; the result has length one."""
+        return unit_length(unit_length(unit_length(vectors) - self.mean) @ self.matrix).astype(
+            np.float32
+        )
+
+
+class AdaptedEncoder:
+    """A ready encoder with its map; see :class:`voxrisk.attack.Encoder`."""
+
+    def __init__(self, name: str, base: Encoder, adapter: Adapter) -> None:
+        if adapter.identity and adapter.identity != base.identity:
+            raise InputError(
+                f"{name}: was trained behind another {adapter.encoder} than the one that is here "
+                f"({adapter.identity[:12]} …, not {base.identity[:12]} …); train it again"
+            )
+        self.name = name
+        self.base, self.adapter = base, adapter
+        self.identity = f"{base.identity}+{_fingerprint(adapter)}"
+        self.dimension = adapter.matrix.shape[1]
+
+    def embed(self, waveforms: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Embed waveforms ``(samples,)`` at 16 kHz; vectors ``(n, dimension)`` in their order."""
+        return self.adapter.apply(self.base.embed(waveforms))
+
+
+def unit_length(vectors: NDArray[np.floating[Any]]) -> Floats:
+    """Vectors ``(n, d)`` of length one."""
+    wide = vectors.astype(np.float64)
+    norm = np.linalg.norm(wide, axis=1, keepdims=True)
+    unit: Floats = wide / np.maximum(norm, 1e-12)
+    return unit
+
+
+def read_adapter(folder: Path) -> Adapter:
+    """Read what :func:`write_adapter` wrote; nothing in it is executed."""
+    path = folder / ADAPTER
+    try:
+        with np.load(path, allow_pickle=False) as held:
+            found = Adapter(
+                str(held["encoder"]), str(held["identity"]), held["mean"], held["matrix"]
+            )
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"{path}: not an attacker's map ({error}); train it again") from error
+    if not (np.isfinite(found.mean).all() and np.isfinite(found.matrix).all()):
+        raise InputError(f"{path}: the map is not finite; train the attacker again")
+    return found
+
+
+def _fingerprint(adapter: Adapter) -> str:
+    return hashlib.sha256(adapter.mean.tobytes() + adapter.matrix.tobytes()).hexdigest()[:32]
