@@ -173,21 +173,21 @@ def _of_gender(speakers: dict[str, list[Utterance]], gender: str) -> list[str]:
 
 def anonymized(given: Setup, selection: str) -> tuple[list[Utterance], list[Utterance]]:
     """Training and test speech, anonymized once for all seeds, a new target for each utterance."""
-    made = []
-    for part, rows, seed in (("train", given.train, 1), ("test", given.test, 2)):
-        folder = given.work / f"{given.anonymizer}-{selection}" / part
-        made.append(
-            anonymize(
-                rows,
-                folder,
-                given.anonymizer,
-                targets=given.targets,
-                select=SELECTIONS[selection],
-                per="utterance",
-                seed=seed,
-            )
-        )
-    return made[0], made[1]
+    return anonymized_part(given, selection, "train"), anonymized_part(given, selection, "test")
+
+
+def anonymized_part(given: Setup, selection: str, part: str) -> list[Utterance]:
+    """One of the two, ``"train"`` or ``"test"``."""
+    rows, seed = (given.train, 1) if part == "train" else (given.test, 2)
+    return anonymize(
+        rows,
+        given.work / f"{given.anonymizer}-{selection}" / part,
+        given.anonymizer,
+        targets=given.targets,
+        select=SELECTIONS[selection],
+        per="utterance",
+        seed=seed,
+    )
 
 
 def attack(
@@ -236,16 +236,21 @@ def attack_behind(
     recipe: AdapterRecipe = ADAPTED,
 ) -> Result:
     """The same with a map behind ``ecapa-voxceleb``: vectors once, then seconds for a training."""
-    vectors = []
-    for part, rows in (("train", train), ("test", test)):
-        path = given.work / name / f"{part}.npz"
-        if not path.is_file():
-            embed_corpus(rows, "ecapa-voxceleb", path, device=given.device)
-        vectors.append(read_embeddings(path))
+    vectors = [
+        ready_vectors(given, rows, given.work / name / f"{part}.npz")
+        for part, rows in (("train", train), ("test", test))
+    ]
     targets = [row.extra["target"] for row in train]
     found = fit_adapter(vectors[0], recipe, targets=targets, unlearn=unlearn, seed=seed)
     mapped = replace(vectors[1], vectors=found.adapter.apply(vectors[1].vectors))
     return _result(given, mapped, found.epochs)
+
+
+def ready_vectors(given: Setup, rows: Sequence[Utterance], path: Path) -> Embeddings:
+    """Vectors of ``ecapa-voxceleb``, made once."""
+    if not path.is_file():
+        embed_corpus(rows, "ecapa-voxceleb", path, device=given.device)
+    return read_embeddings(path)
 
 
 def _result(given: Setup, vectors: Embeddings, epochs: Sequence[Epoch]) -> Result:

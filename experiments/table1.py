@@ -57,16 +57,21 @@ def _encoder(
 def _behind(
     given: Setup, train: list[Utterance], test: list[Utterance], label: str
 ) -> Iterator[tuple[str, Run]]:
-    ways: list[tuple[str, Unlearn | None, AdapterRecipe]] = [
+    for name, unlearn, recipe in ways():
+        yield name, partial(_map, given, train, test, f"vectors/{label}", unlearn, recipe)
+
+
+def ways() -> list[tuple[str, Unlearn | None, AdapterRecipe]]:
+    """Name, way to unlearn and recipe of every map: the baseline, erasing, and a sweep of E."""
+    found: list[tuple[str, Unlearn | None, AdapterRecipe]] = [
         ("baseline", None, ADAPTED),
         ("erase", "erase", ADAPTED),
     ]
     for against, strength in (("uniform", ADAPTED.strength), ("reversed", 1.0)):
         for zero in (0, 20, 40, 60):
             recipe = replace(ADAPTED, against=against, strength=strength, zero_epochs=zero)
-            ways.append((f"{against} E={zero}", "reverse", recipe))
-    for name, unlearn, recipe in ways:
-        yield name, partial(_map, given, train, test, f"vectors/{label}", unlearn, recipe)
+            found.append((f"{against} E={zero}", "reverse", recipe))
+    return found
 
 
 def _map(

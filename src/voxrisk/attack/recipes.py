@@ -140,7 +140,7 @@ class AdapterRecipe:
     reverse_epochs: int = 80
     zero_epochs: int = 20
     against: str = "uniform"
-    strength: float = 3.0
+    strength: float = 10.0
     head_rate: float = 5e-3
 
     def __post_init__(self) -> None:
