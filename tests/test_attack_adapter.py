@@ -1,6 +1,7 @@
 """The map behind a ready encoder: it learns what anonymization does, and unlearns the targets."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,11 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from voxrisk.attack.adapter import (
+    UNLEARN,
     AdaptedEncoder,
     Adapter,
-    erasure,
+    Unlearn,
+    adapter_fit,
     fit_adapter,
     read_adapter,
     target_names,
@@ -20,7 +23,9 @@ from voxrisk.attack.adapter import (
     write_adapter,
 )
 from voxrisk.attack.encoders import load_encoder
+from voxrisk.attack.erasure import erasure
 from voxrisk.attack.recipes import ADAPTED, AdapterRecipe
+from voxrisk.attack.soundness import target_control, training_control
 from voxrisk.cli import app
 from voxrisk.corpus import Utterance, read_audio, read_corpus, write_corpus
 from voxrisk.corpus.demo import make_demo
@@ -68,29 +73,118 @@ def test_it_recognises_other_speakers_better_than_the_ready_vectors(
     assert found.epochs[-1].ver_target is None
 
 
-def test_the_adversarial_map_forgets_the_targets_and_the_other_knows_them(
-    seen: tuple[Embeddings, list[str]],
+@pytest.mark.parametrize("unlearn", UNLEARN)
+def test_the_map_that_unlearns_forgets_the_targets_and_the_other_knows_them(
+    seen: tuple[Embeddings, list[str]], unlearn: Unlearn
 ) -> None:
     held, targets = seen
-    knows = fit_adapter(held, ADAPTED, targets=targets).epochs
-    forgets = fit_adapter(held, ADAPTED, targets=targets, adversarial=True).epochs
-    assert knows[-1].ver_target is not None
-    assert forgets[-1].ver_target is not None
-    assert knows[-1].ver_target < 0.2
-    assert forgets[-1].ver_target > 0.7  # chance is 0.83
-    assert {e.w_target for e in knows} == {0.0}
-    assert {e.w_target for e in forgets} == {1.0}
+    knows = fit_adapter(held, ADAPTED, targets=targets)
+    forgets = fit_adapter(held, ADAPTED, targets=targets, unlearn=unlearn)
+    assert knows.epochs[-1].ver_target is not None
+    assert forgets.epochs[-1].ver_target is not None
+    assert knows.epochs[-1].ver_target < 0.2
+    assert forgets.epochs[-1].ver_target > 0.7  # chance is 0.83
+    assert forgets.epochs[-1].ver_source <= knows.epochs[-1].ver_source
+    # Not only its own head: the nearest class mean does not find the targets of others either.
+    others, drawn = voices(2)
+    for found, least, most in ((knows, 0.0, 0.2), (forgets, 0.5, 1.0)):
+        mapped, tried = found.adapter.apply(held.vectors), found.adapter.apply(others.vectors)
+        names = sorted(set(targets))
+        mean = np.stack([mapped[np.array(targets) == n].mean(axis=0) for n in names])
+        mean -= mapped.mean(axis=0)
+        mean /= np.linalg.norm(mean, axis=1, keepdims=True)
+        guess = np.array(names)[np.argmax((tried - mapped.mean(axis=0)) @ mean.T, axis=1)]
+        assert least <= (guess != np.array(drawn)).mean() <= most
 
 
+def test_only_a_reversed_gradient_has_a_weight(seen: tuple[Embeddings, list[str]]) -> None:
+    """Erasing reverses nothing, so its curves say w_T = 0; reversing follows paper 3's schedule."""
+    brief = replace(ADAPTED, epochs=2, reverse_epochs=4, zero_epochs=2)
+    found = {
+        way: [e.w_target for e in fit_adapter(seen[0], brief, targets=seen[1], unlearn=way).epochs]
+        for way in (None, *UNLEARN)
+    }
+    assert found == {None: [0.0, 0.0], "erase": [0.0, 0.0], "reverse": [0.0, 0.0, 0.5, 1.0]}
+
+
+@pytest.mark.parametrize("unlearn", UNLEARN)
 def test_without_the_targets_other_speakers_are_recognised_better(
-    seen: tuple[Embeddings, list[str]],
+    seen: tuple[Embeddings, list[str]], unlearn: Unlearn
 ) -> None:
     others = voices(2)[0]
     plain, blind = (
-        fit_adapter(seen[0], ADAPTED, targets=seen[1], adversarial=on).adapter for on in (0, 1)
+        fit_adapter(seen[0], ADAPTED, targets=seen[1], unlearn=way).adapter
+        for way in (None, unlearn)
     )
     before = eer(plain.apply(others.vectors), others.speaker)
-    assert eer(blind.apply(others.vectors), others.speaker) < before - 0.05
+    assert eer(blind.apply(others.vectors), others.speaker) < before - 0.03
+
+
+@pytest.mark.parametrize("against", ["uniform", "reversed"])
+def test_the_head_learns_with_full_strength_and_the_map_moves_against_it(against: str) -> None:
+    """Paper 3: only what reaches the map is turned round and weighted; the head gets none of it."""
+    torch = pytest.importorskip("torch")
+    from voxrisk.attack.descend import _against
+    from voxrisk.attack.heads import CosineHead, aam_loss
+
+    torch.manual_seed(0)
+    head, label = CosineHead(6, 3), torch.tensor([0, 1, 2, 1])
+    mapped = torch.randn(4, 6, requires_grad=True)
+    recipe = replace(ADAPTED, against=against, strength=2.0)
+    _against(head, mapped, label, recipe, 0.5).backward()
+    assert head.weight.grad is None
+    pushed = mapped.grad.clone()
+    mapped.grad = None
+    aam_loss(head(mapped), label, margin=0.2, scale=30.0).backward()
+    if against == "reversed":
+        assert torch.allclose(pushed, -mapped.grad, atol=1e-6)  # w_T 0.5 times strength 2
+    else:  # a step against this gradient makes the guesses more alike
+        before, after = (
+            torch.nn.functional.log_softmax(30 * head(m), dim=1).mean()
+            for m in (mapped, mapped - 1e-3 * pushed)
+        )
+        assert after > before
+
+
+def test_the_hundred_targets_of_paper_3_can_be_unlearned() -> None:
+    """100 targets in 192 dimensions: erasing leaves 93 of them; 150 targets are refused."""
+    random = np.random.default_rng(0)
+    who, target = np.repeat(np.arange(50), 13), np.arange(650) % 100
+    vectors = random.normal(size=(50, 192))[who] + random.normal(size=(100, 192))[target]
+    vectors += 0.5 * random.normal(size=(650, 192))
+    names = np.array([f"u{i}" for i in range(650)])
+    held = Embeddings(names, np.array([f"s{w}" for w in who]), vectors, "made")
+    brief = replace(ADAPTED, reverse_epochs=8, zero_epochs=4, epochs=5)
+    for way in UNLEARN:
+        found = fit_adapter(held, brief, targets=[f"t{t}" for t in target], unlearn=way)
+        assert np.isfinite(found.adapter.apply(vectors)).all()
+    rank = np.linalg.matrix_rank(erasure(vectors, target), tol=1e-8)
+    assert rank == 192 - 99
+    with pytest.raises(InputError, match=r"150 targets: too many to erase from 192 dimensions"):
+        erasure(vectors, np.arange(650) % 150)
+
+
+def test_the_control_passes_true_labels_and_fails_shuffled_ones(golden_ecapa: Embeddings) -> None:
+    """Real ECAPA vectors of 40 speakers, 10 utterances each, with a loud target added to each."""
+    random = np.random.default_rng(0)
+    speaker = golden_ecapa.speaker
+    rows = np.concatenate([np.flatnonzero(speaker == s)[:10] for s in np.unique(speaker)])
+    real = golden_ecapa.vectors[rows]
+    real = real / np.linalg.norm(real, axis=1, keepdims=True)
+    voice = random.normal(size=(20, real.shape[1])) / real.shape[1] ** 0.5
+    drawn = random.integers(0, 20, len(rows))
+    vectors = real + 1.5 * voice[drawn] + random.normal(size=real.shape) * 0.6 / 192**0.5
+    held = Embeddings(golden_ecapa.utterance[rows], speaker[rows], vectors, "golden")
+    targets = [f"t{t}" for t in drawn]
+    quick = replace(ADAPTED, epochs=10)
+    for unlearn in (None, "erase"):
+        fit = adapter_fit(quick, targets=targets, unlearn=unlearn)
+        assert not training_control(held, fit, resamples=200).failed
+    assert target_control(held, targets, resamples=200).told
+    mixed = Embeddings(held.utterance, random.permutation(held.speaker), held.vectors, "mixed")
+    assert training_control(mixed, adapter_fit(quick), resamples=200).failed
+    wrong = random.permutation(np.array(targets)).tolist()
+    assert target_control(held, wrong, resamples=200).failed
 
 
 @settings(max_examples=20, deadline=None)
@@ -150,8 +244,14 @@ def test_what_cannot_train_is_said(seen: tuple[Embeddings, list[str]]) -> None:
     few = Embeddings(held.utterance[one], held.speaker[one], held.vectors[one], "one.npz")
     with pytest.raises(InputError, match=r"one\.npz: 20 utterances of 1 speakers cannot train"):
         fit_adapter(few, ADAPTED)
-    with pytest.raises(InputError, match="needs the target speaker of each utterance"):
-        fit_adapter(held, ADAPTED, adversarial=True)
+    with pytest.raises(InputError, match="the target speaker of each utterance is needed"):
+        fit_adapter(held, ADAPTED, unlearn="reverse")
+    with pytest.raises(InputError, match="unlearn is 'forget'; choose erase or reverse"):
+        fit_adapter(held, ADAPTED, targets=seen[1], unlearn="forget")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="against is 'x'"):
+        AdapterRecipe(against="x")
+    with pytest.raises(InputError, match="zero_epochs is 90"):
+        AdapterRecipe(zero_epochs=90)
     rows = [Utterance("a", Path("a"), "s", extra={"target": "t"}), Utterance("b", Path("b"), "s")]
     with pytest.raises(InputError, match=r"utterance b has no 'target' \(1 of 2\)"):
         target_names(rows, "target")
@@ -161,13 +261,14 @@ def test_what_cannot_train_is_said(seen: tuple[Embeddings, list[str]]) -> None:
     with pytest.raises(InputError, match="0 epochs of batches"):
         AdapterRecipe(epochs=0)
     each = [f"t{i}" for i in range(len(held.speaker))]
-    with pytest.raises(InputError, match="too many to unlearn"):
-        fit_adapter(held, ADAPTED, targets=each, adversarial=True)
+    for way in UNLEARN:
+        with pytest.raises(InputError, match=r"too many to unlearn, at most 180 \(3 utterances"):
+            fit_adapter(held, ADAPTED, targets=each, unlearn=way)
 
 
 def test_train_and_embed_with_it(tmp_path: Path) -> None:
     """The command trains it on real audio, and any command that takes an encoder can use it."""
-    make_demo(tmp_path / "speech", voices=3, sentences=2)
+    make_demo(tmp_path / "speech", voices=3, sentences=3)
     rows = read_corpus(tmp_path / "speech")
     write_corpus(tmp_path / "train.csv", rows)
     command = ["train", str(tmp_path / "train.csv"), "-o", str(tmp_path / "attacker"),
@@ -185,5 +286,23 @@ def test_train_and_embed_with_it(tmp_path: Path) -> None:
     other = Adapter("ecapa-voxceleb", "0" * 64, held.mean, held.matrix)
     with pytest.raises(InputError, match="was trained behind another ecapa-voxceleb"):
         AdaptedEncoder("x", base, other)
+    drawn = [replace(row, extra={"target": f"t{i % 2}"}) for i, row in enumerate(rows)]
+    write_corpus(tmp_path / "drawn.csv", drawn)
+    call = ["train", str(tmp_path / "drawn.csv"), "-o", str(tmp_path / "blind"),
+            "--recipe", "adapter"]  # fmt: skip
+    words = [*call, "--unlearn", "reverse", "--epochs", "4", "--zero-epochs", "2"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    lines = (tmp_path / "blind" / "curves.csv").read_text().splitlines()[1:]
+    assert [line.split(",")[2] for line in lines] == ["0.0", "0.0", "0.5", "1.0"]
+    facts = json.loads((tmp_path / "blind" / "attacker.json").read_text())
+    assert (facts["unlearn"], facts["targets"]) == ("reverse", 2)
+    for extra, reason in (
+        (["--zero-epochs", "1"], "--zero-epochs is for --unlearn reverse"),
+        (["--adversarial", "--unlearn", "erase"], "--adversarial is the reversed gradient"),
+        (["--recipe", "small", "--unlearn", "erase"], "--unlearn is for --recipe adapter"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            CliRunner().invoke(app, [*call, *extra], catch_exceptions=False)
     with pytest.raises(InputError, match="has no 'target'"):
-        train_adapter(rows, tmp_path / "no", ADAPTED, adversarial=True)
+        train_adapter(rows, tmp_path / "no", ADAPTED, unlearn="erase")

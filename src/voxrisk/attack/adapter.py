@@ -5,19 +5,17 @@ short training makes a weak attacker, whatever it knows. Here the ready encoder 
 map on its vectors learns from anonymized speech, with the source head and the target head of
 :mod:`voxrisk.attack.heads`. A vector is computed once for all attackers.
 
-To unlearn the targets, a linear map needs no reversed gradient, which dies out where targets are
-easy to tell: what a linear classifier can know of them is removed in closed form, with the least
-change of the vectors. Reference: Belrose et al., "LEACE: Perfect linear concept erasure in closed
-form", NeurIPS 2023.
+Targets are unlearned in one of two ways. ``"erase"``: what a linear classifier can know of them is
+removed in closed form before the map learns (:mod:`voxrisk.attack.erasure`). ``"reverse"``: the map
+learns against a target head, as the recogniser of paper 3 does (:mod:`voxrisk.attack.descend`).
 """
 
 import hashlib
 import json
-import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +23,17 @@ from numpy.typing import NDArray
 from voxrisk.attack.curves import Epoch, draw_curves, write_curves
 from voxrisk.attack.embed import embed_corpus
 from voxrisk.attack.encoders import ADAPTER, Encoder, load_encoder
+from voxrisk.attack.erasure import check_classes, erasure
 from voxrisk.attack.recipes import AdapterRecipe
+from voxrisk.attack.soundness import Fit, Map, Rows
 from voxrisk.corpus import Utterance
 from voxrisk.files.atomic import atomic, write_text
 from voxrisk.files.embeddings import read_embeddings
 from voxrisk.types import Embeddings, InputError
 
 Floats = NDArray[np.float64]
+Unlearn: TypeAlias = Literal["erase", "reverse"]
+UNLEARN = ("erase", "reverse")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +89,7 @@ def fit_adapter(
     recipe: AdapterRecipe,
     *,
     targets: Sequence[str] | None = None,
-    adversarial: bool = False,
+    unlearn: Unlearn | None = None,
     seed: int = 0,
     encoder: str = "",
     identity: str = "",
@@ -98,16 +100,21 @@ def fit_adapter(
         embeddings: Vectors of a ready encoder.
         recipe: Constants.
         targets: Target speaker of each utterance; then a target head is trained and measured.
-        adversarial: Whether the map first removes what tells the targets apart.
+        unlearn: ``"erase"``: what tells the targets apart is removed first, in closed form; no
+            gradient is reversed, and w_T stays 0. ``"reverse"``: the map learns against the target
+            head, with w_T = 0 for E epochs and then rising to 1. None: the head only measures.
         seed: Of the split and the order.
         encoder: Name of the ready encoder, kept with the map.
         identity: Hash of its weights.
 
     Raises:
-        InputError: If there are too few speakers or utterances, or targets are missing.
+        InputError: If there are too few speakers or utterances, targets are missing, or there are
+            more of them than can be unlearned.
     """
-    if adversarial and targets is None:
-        raise InputError("the adversarial head needs the target speaker of each utterance")
+    if unlearn not in (None, *UNLEARN):
+        raise InputError(f"unlearn is {unlearn!r}; choose {' or '.join(UNLEARN)}")
+    if unlearn and targets is None:
+        raise InputError("to unlearn targets, the target speaker of each utterance is needed")
     names, source = np.unique(embeddings.speaker, return_inverse=True)
     if names.size < 2 or len(source) < 2 * names.size:
         raise InputError(
@@ -122,43 +129,40 @@ def fit_adapter(
     erase = np.eye(x.shape[1])
     if targets is not None:
         labels.append(np.unique(np.array(targets), return_inverse=True)[1])
-        if adversarial:
+        if unlearn == "erase":
             erase = erasure(x[train], labels[1][train])
-    matrix, epochs = _descend(_unit(x @ erase), labels, train, held, recipe, seed=seed)
-    blind = [replace(epoch, w_target=1.0) for epoch in epochs] if adversarial else epochs
-    return Adapted(Adapter(encoder, identity, mean, erase @ matrix), tuple(blind))
+        elif unlearn == "reverse":
+            check_classes(len(set(targets)), utterances=len(train))
+    from voxrisk.attack.descend import descend
+    from voxrisk.attack.ecapa_encoder import cpu_threads
+
+    reverse = unlearn == "reverse"
+    shown = _unit(x @ erase)
+    with cpu_threads(1):  # small matrices: more threads only wait for each other
+        matrix, epochs = descend(shown, labels, train, held, recipe, reverse=reverse, seed=seed)
+    return Adapted(Adapter(encoder, identity, mean, erase @ matrix), tuple(epochs))
 
 
-def erasure(x: Floats, label: NDArray[np.int64]) -> Floats:
-    """The projection ``(d, d)`` after which no linear classifier tells the labels of ``x (n, d)``.
+def adapter_fit(
+    recipe: AdapterRecipe,
+    *,
+    targets: Sequence[str] | None = None,
+    unlearn: Unlearn | None = None,
+    seed: int = 0,
+) -> Fit:
+    """This training as :func:`voxrisk.attack.soundness.training_control` asks for it."""
 
-    All class means become the same, and of all such maps this one changes the vectors least. The
-    covariance is shrunk towards a sphere, since it is badly known from few vectors; the means
-    become the same for any shrinkage.
-
-    Raises:
-        InputError: If there are as many classes as dimensions: nothing would be left.
-    """
-    count = np.bincount(label)
-    count_seen = count[count > 0]
-    if count_seen.size > min(x.shape[1] // 2, len(x) // 3):
-        raise InputError(
-            f"{len(x)} training utterances have {count_seen.size} different targets: too many to "
-            "unlearn; anonymize the training speech with fewer target speakers"
+    def fit(embeddings: Embeddings, rows: Rows) -> Map:
+        part = Embeddings(
+            embeddings.utterance[rows],
+            embeddings.speaker[rows],
+            embeddings.vectors[rows],
+            embeddings.source,
         )
-    centre = np.zeros((count.size, x.shape[1]))
-    np.add.at(centre, label, x)
-    centre = centre[count > 0] / count_seen[:, None]
-    covariance = np.cov(x.T)
-    sphere = np.trace(covariance) / len(covariance) * np.eye(len(covariance))
-    power, axes = np.linalg.eigh(0.9 * covariance + 0.1 * sphere)
-    root = axes * np.sqrt(power) @ axes.T
-    inverse = axes / np.sqrt(power) @ axes.T
-    differences = (centre - x.mean(axis=0)) * np.sqrt(count_seen)[:, None] @ inverse
-    values, directions = np.linalg.svd(differences, full_matrices=False)[1:]
-    basis = directions[values > 1e-9 * values.max()]
-    projection: Floats = np.eye(x.shape[1]) - inverse @ basis.T @ basis @ root
-    return projection
+        own = None if targets is None else [targets[i] for i in rows.tolist()]
+        return fit_adapter(part, recipe, targets=own, unlearn=unlearn, seed=seed).adapter.apply
+
+    return fit
 
 
 def train_adapter(
@@ -168,7 +172,7 @@ def train_adapter(
     *,
     encoder: str = "ecapa-voxceleb",
     seed: int = 0,
-    adversarial: bool = False,
+    unlearn: Unlearn | None = None,
     target_column: str = "target",
     device: str = "auto",
     vectors: Path | None = None,
@@ -182,14 +186,14 @@ def train_adapter(
         recipe: Constants.
         encoder: The ready encoder.
         seed: Of the split and the order.
-        adversarial: Whether the map unlearns the targets.
+        unlearn: How the map unlearns the targets, if at all; see :func:`fit_adapter`.
         target_column: Column with the target speaker of each utterance.
         device: For the encoder.
         vectors: File for the vectors, by default inside ``folder``; read if it is there.
         workers: Processes for embedding.
     """
     folder = Path(folder)
-    targets = target_names(rows, target_column, needed=adversarial)
+    targets = target_names(rows, target_column, needed=unlearn is not None)
     path = vectors or folder / "training.npz"
     held = read_embeddings(path) if path.is_file() else None
     if held is None or held.utterance.tolist() != [row.utterance for row in rows]:
@@ -198,12 +202,12 @@ def train_adapter(
         held,
         recipe,
         targets=targets,
-        adversarial=adversarial,
+        unlearn=unlearn,
         seed=seed,
         encoder=encoder,
         identity=load_encoder(encoder, device="cpu").identity,
     )
-    write_adapter(folder, found, training_facts(rows, recipe, targets, adversarial, seed, encoder))
+    write_adapter(folder, found, training_facts(rows, recipe, targets, unlearn, seed, encoder))
     return found
 
 
@@ -211,7 +215,7 @@ def training_facts(
     rows: Sequence[Utterance],
     recipe: AdapterRecipe,
     targets: Sequence[str] | None,
-    adversarial: bool,
+    unlearn: Unlearn | None,
     seed: int,
     encoder: str,
 ) -> dict[str, Any]:
@@ -219,7 +223,7 @@ def training_facts(
     return {
         "recipe": asdict(recipe),
         "seed": seed,
-        "adversarial": adversarial,
+        "unlearn": unlearn,
         "start": encoder,
         "utterances": len(rows),
         "sources": len({row.speaker for row in rows}),
@@ -242,76 +246,9 @@ def target_names(
         raise InputError(
             f"utterance {missing[0]} has no {column!r} ({len(missing)} of {len(rows)}); the "
             "target head needs the target speaker that the anonymizer chose: anonymize with "
-            "voxrisk, or train without --adversarial"
+            "voxrisk, or train without unlearning"
         )
     return None
-
-
-def _descend(
-    x: Floats,
-    labels: Sequence[NDArray[np.int64]],
-    train: NDArray[np.int64],
-    held: NDArray[np.int64],
-    recipe: AdapterRecipe,
-    *,
-    seed: int,
-) -> tuple[Floats, list[Epoch]]:
-    import torch
-
-    from voxrisk.attack.heads import CosineHead, aam_loss
-
-    random = np.random.default_rng([seed, 1])
-    vectors = torch.from_numpy(x).float()
-    truth = [torch.from_numpy(label) for label in labels]
-    matrix = torch.nn.Parameter(torch.eye(vectors.shape[1]))
-    heads = []
-    for label in truth:
-        head = CosineHead(vectors.shape[1], int(label.max()) + 1)
-        with torch.no_grad():  # begin each class with the direction of its mean vector
-            sums = torch.zeros_like(head.weight).index_add_(0, label[train], vectors[train])
-            head.weight.copy_(torch.nn.functional.normalize(sums + 1e-6))
-        heads.append(head)
-    parameters = [matrix, *(head.weight for head in heads)]
-    optimizer = torch.optim.Adam(parameters, lr=recipe.rate)
-    done = []
-    for epoch in range(1, recipe.epochs + 1):
-        began = time.monotonic()
-        losses_sum, steps = np.zeros(2), 0
-        order = random.permutation(train)
-        for first in range(0, len(order), recipe.batch):
-            chosen = torch.from_numpy(order[first : first + recipe.batch])
-            noise = random.normal(0, recipe.noise, (len(chosen), vectors.shape[1]))
-            noisy = vectors[chosen] + torch.from_numpy(noise).float() / vectors.shape[1] ** 0.5
-            mapped = noisy @ matrix
-            seen = (mapped, mapped.detach())  # the target head measures, and moves nothing
-            losses = [
-                aam_loss(head(v), label[chosen], margin=recipe.margin, scale=recipe.scale)
-                for head, label, v in zip(heads, truth, seen, strict=False)
-            ]
-            optimizer.zero_grad()
-            torch.stack(losses).sum().backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-            losses_sum[: len(losses)] += np.array([float(loss.detach()) for loss in losses])
-            steps += 1
-        with torch.no_grad():
-            mapped = vectors[held] @ matrix
-            wrong = [
-                float((head(mapped).argmax(dim=1) != label[held]).double().mean())
-                for head, label in zip(heads, truth, strict=True)
-            ]
-        done.append(
-            Epoch(
-                epoch=epoch,
-                rate=recipe.rate,
-                w_target=0.0,
-                loss_source=float(losses_sum[0] / steps),
-                loss_target=float(losses_sum[1] / steps) if len(heads) > 1 else None,
-                ver_source=wrong[0],
-                ver_target=wrong[1] if len(heads) > 1 else None,
-                seconds=time.monotonic() - began,
-            )
-        )
-    return matrix.detach().double().numpy(), done
 
 
 def _split(

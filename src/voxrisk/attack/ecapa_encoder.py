@@ -45,7 +45,7 @@ class EcapaEncoder:
     def embed(self, waveforms: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
         """Embed waveforms ``(samples,)`` at 16 kHz; vectors ``(n, dimension)`` in their order."""
         check_all(waveforms)
-        with _threads(self.threads):
+        with cpu_threads(self.threads):
             return self._embed(waveforms)
 
     def _embed(self, waveforms: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
@@ -68,7 +68,8 @@ class EcapaEncoder:
 
 
 @contextlib.contextmanager
-def _threads(count: int | None) -> Iterator[None]:
+def cpu_threads(count: int | None) -> Iterator[None]:
+    """Let torch use so many threads for a while; None changes nothing."""
     before = torch.get_num_threads()
     torch.set_num_threads(count or before)
     try:

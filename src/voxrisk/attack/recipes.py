@@ -122,6 +122,12 @@ class AdapterRecipe:
         margin: Additive angular margin, in radians.
         scale: Of the cosines, before the softmax.
         validation: Share of each speaker's utterances held out.
+        reverse_epochs: Passes where the map moves against a target head.
+        zero_epochs: The first of these, E, in which it does not yet.
+        against: What the map receives from that head: ``"uniform"``, the gradient towards all
+            targets being equally likely, or ``"reversed"``, the reversed gradient of its loss.
+        strength: Times w_T, the weight of that gradient.
+        head_rate: Learning rate of that head; higher, so that it keeps up with the map.
     """
 
     epochs: int = 30
@@ -131,10 +137,22 @@ class AdapterRecipe:
     margin: float = 0.2
     scale: float = 30.0
     validation: float = 0.1
+    reverse_epochs: int = 80
+    zero_epochs: int = 20
+    against: str = "uniform"
+    strength: float = 10.0
+    head_rate: float = 5e-3
 
     def __post_init__(self) -> None:
-        if self.epochs < 1 or self.batch < 2:
-            raise InputError(f"{self.epochs} epochs of batches of {self.batch} cannot train")
+        if min(self.epochs, self.reverse_epochs) < 1 or self.batch < 2:
+            few = min(self.epochs, self.reverse_epochs)
+            raise InputError(f"{few} epochs of batches of {self.batch} cannot train")
+        if not 0 <= self.zero_epochs <= self.reverse_epochs:
+            raise InputError(
+                f"zero_epochs is {self.zero_epochs}, not within 0 … {self.reverse_epochs}"
+            )
+        if self.against not in ("uniform", "reversed"):
+            raise InputError(f"against is {self.against!r}; it must be uniform or reversed")
 
 
 ADAPTED = AdapterRecipe()

@@ -24,12 +24,13 @@ from voxrisk.attack.score import cosine
 from voxrisk.measure.eer import rocch_eer
 from voxrisk.measure.resampling import (
     MIN_SPEAKERS,
+    basic_interval,
     bootstrap,
     percentile_interval,
     speaker_weights,
 )
 from voxrisk.measure.trials import Trials, trials
-from voxrisk.types import Embeddings, Estimate, InputError
+from voxrisk.types import Embeddings, Estimate, InputError, Interval
 
 Floats: TypeAlias = NDArray[np.float64]
 Rows: TypeAlias = NDArray[np.int64]
@@ -50,7 +51,8 @@ class TrainingControl:
         untrained: EER of the vectors as they were, on the same trials.
         difference: Trained minus untrained, paired by speaker; positive: training did harm.
         weaker: Whether the whole interval of the difference lies above 0.
-        at_chance: Whether the interval of ``trained`` reaches chance, 50 %.
+        at_chance: Whether the trained attacker may be guessing: the interval of its interpolated
+            EER reaches 50 %. (The ROCCH-EER never exceeds 50 % and lies below it by accident.)
     """
 
     trained: Estimate
@@ -179,25 +181,31 @@ def training_control(
     """
     mapped, plain = cross_validated(embeddings, fit, folds=folds, seed=seed)
     weights = speaker_weights(len(mapped.speakers), resamples=resamples, seed=seed)
-    drawn = [bootstrap(t, weights)["rocch_eer"] for t in (mapped, plain)]
+    drawn = [bootstrap(t, weights) for t in (mapped, plain)]
     values = [rocch_eer(t.target, t.nontarget) for t in (mapped, plain)]
     facts = {"folds": folds, "seed": seed, "resamples": resamples}
 
-    def estimate(name: str, value: float, chance: float, draws: Floats) -> Estimate:
-        span = percentile_interval(draws, confidence=confidence)
+    def estimate(name: str, value: float, chance: float, span: Interval) -> Estimate:
         return Estimate(name, value, chance, mapped.sizes, SOURCE, span, facts)
 
-    trained = estimate("rocch_eer", values[0], 0.5, drawn[0])
-    untrained = estimate("rocch_eer", values[1], 0.5, drawn[1])
-    difference = estimate("eer_difference", values[0] - values[1], 0.0, drawn[0] - drawn[1])
-    assert trained.interval is not None
-    assert difference.interval is not None
+    trained, untrained = (
+        estimate(
+            "rocch_eer",
+            value,
+            0.5,
+            basic_interval(d["rocch_eer"], value, confidence=confidence, bounds=(0.0, 0.5)),
+        )
+        for value, d in zip(values, drawn, strict=True)
+    )
+    apart = drawn[0]["rocch_eer"] - drawn[1]["rocch_eer"]
+    between = percentile_interval(apart, confidence=confidence)
+    guess = percentile_interval(drawn[0]["interpolated_eer"], confidence=confidence)
     return TrainingControl(
         trained,
         untrained,
-        difference,
-        weaker=difference.interval.low > 0.0,
-        at_chance=trained.interval.high >= 0.5,
+        estimate("eer_difference", values[0] - values[1], 0.0, between),
+        weaker=between.low > 0.0,
+        at_chance=guess.high >= 0.5,
     )
 
 

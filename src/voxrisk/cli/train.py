@@ -18,10 +18,18 @@ if TYPE_CHECKING:
 class RecipeName(StrEnum):
     """The recipes that have a name."""
 
+    paper = "paper"
     spane = "spane"
     vpc24 = "vpc24"
     small = "small"
     adapter = "adapter"
+
+
+class UnlearnName(StrEnum):
+    """How the adapter forgets the targets."""
+
+    erase = "erase"
+    reverse = "reverse"
 
 
 def train(
@@ -32,8 +40,18 @@ def train(
         typer.Option(help="Named constants; adapter: a map behind a ready encoder, in a minute."),
     ] = RecipeName.small,
     adversarial: Annotated[
-        bool, typer.Option("--adversarial", help="Unlearn the targets (paper 3).")
+        bool,
+        typer.Option(
+            "--adversarial", help="Unlearn the targets by the reversed gradient (paper 3)."
+        ),
     ] = False,
+    unlearn: Annotated[
+        UnlearnName | None,
+        typer.Option(
+            help="adapter: erase what tells the targets apart in closed form, or reverse the "
+            "gradient of a target head."
+        ),
+    ] = None,
     target_column: Annotated[str, typer.Option(help="Column with the target speaker.")] = "target",
     start: Annotated[
         str | None,
@@ -69,7 +87,7 @@ def train(
     \b
     Example:
       voxrisk train anonymized/train -o attacker --recipe spane --adversarial
-      voxrisk train anonymized/train -o attacker --recipe adapter
+      voxrisk train anonymized/train -o attacker --recipe adapter --unlearn reverse
     """
     from voxrisk.attack.recipes import ADAPTED, RECIPES
     from voxrisk.attack.starts import start_checkpoint
@@ -82,6 +100,12 @@ def train(
 
     given = {"epochs": epochs, "zero_epochs": zero_epochs, "batch": batch, "max_rate": max_rate}
     changes = {key: value for key, value in given.items() if value is not None}
+    if unlearn and recipe != RecipeName.adapter:
+        raise InputError(
+            "--unlearn is for --recipe adapter; a whole encoder unlearns targets by --adversarial"
+        )
+    if adversarial and unlearn == UnlearnName.erase:
+        raise InputError("--adversarial is the reversed gradient: leave it out to erase")
     if seeds < 1:
         raise InputError(f"--seeds is {seeds}; at least one training is needed")
     if keep_statistics is not None and (start is None or recipe == RecipeName.adapter):
@@ -93,8 +117,12 @@ def train(
     if recipe == RecipeName.adapter:
         from voxrisk.attack.adapter import train_adapter
 
-        if "zero_epochs" in changes:
-            raise InputError("--zero-epochs: the adapter unlearns targets at once, before training")
+        method = UnlearnName.reverse if adversarial else unlearn
+        if "zero_epochs" in changes and method != UnlearnName.reverse:
+            raise InputError("--zero-epochs is for --unlearn reverse: there is nothing to delay")
+        if method == UnlearnName.reverse and "epochs" in changes:
+            changes["reverse_epochs"] = changes.pop("epochs")
+            changes.setdefault("zero_epochs", changes["reverse_epochs"] // 4)
         if "max_rate" in changes:
             changes["rate"] = changes.pop("max_rate")
         for number in range(seed, seed + seeds):
@@ -107,7 +135,7 @@ def train(
                 replace(ADAPTED, **changes),  # type: ignore[arg-type]
                 encoder=start or "ecapa-voxceleb",
                 seed=number,
-                adversarial=adversarial,
+                unlearn=method.value if method else None,
                 target_column=target_column,
                 device=device,
                 vectors=output / "training.npz",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from voxrisk.attack.adapter import Adapter
+from voxrisk.attack.adapter import Adapter, Unlearn
 from voxrisk.attack.knowledge import Knowledge
 from voxrisk.corpus import Utterance
 from voxrisk.files.embeddings import read_embeddings
@@ -66,14 +66,15 @@ def train_adapter_stage(
     label = f"training speech of the {knowledge.name} attacker"
     vectors = embed_stage(rows, digest, name, stages, label)
     targets = target_names(rows, "target", needed=knowledge.adversarial)
+    unlearn: Unlearn | None = "erase" if knowledge.adversarial else None
 
     def make(folder: Path) -> None:
-        facts = training_facts(rows, ADAPTED, targets, knowledge.adversarial, chosen.seed, name)
+        facts = training_facts(rows, ADAPTED, targets, unlearn, chosen.seed, name)
         found = fit_adapter(
             vectors,
             ADAPTED,
             targets=targets,
-            adversarial=knowledge.adversarial,
+            unlearn=unlearn,
             seed=chosen.seed,
             encoder=name,
         )
@@ -82,7 +83,7 @@ def train_adapter_stage(
     inputs = {
         "corpus": digest,
         "recipe": ADAPTED,
-        "adversarial": knowledge.adversarial,
+        "unlearn": unlearn,
         "encoder": encoder_identity(name),
         "seed": chosen.seed,
     }
