@@ -12,9 +12,9 @@ def main() -> None:
     for selection in SELECTIONS:
         train, test = anonymized(given, selection)
         label = f"figure3/{given.anonymizer}-{selection}"
-        found = [attack(given, train, test, label, seed=seed).trained for seed in given.seeds]
+        found = [attack(given, train, test, label, seed=seed).epochs for seed in given.seeds]
         print(f"{given.anonymizer}_{selection}: epoch, VER_S, VER_T (%)")
-        for epochs in zip(*(trained.epochs for trained in found), strict=True):
+        for epochs in zip(*found, strict=True):
             source = spread([e.ver_source for e in epochs])
             target = spread([e.ver_target for e in epochs])
             print(f"{epochs[0].epoch:3}  {source}  {target}", flush=True)

@@ -1,10 +1,11 @@
 """What the scripts of paper 3 share: anonymize once, train an attacker, measure it.
 
-``--scale small`` runs on a CPU with the data in $VOXRISK_SHARED: a few speakers of ``train_opus``,
-anonymized with ``world`` (pitch and mean spectrum of the target, so targets are audible), 10
-held-out speakers as targets, evaluation on ``librispeech_eval``. ``--scale paper`` is the paper's
-set-up on LibriSpeech (train-clean-360, test-clean) for a GPU; give the folders with --train, --test
-and --targets.
+``--scale small`` runs on a CPU with the data in $VOXRISK_SHARED: up to five utterances (2 to 9 s)
+of each speaker of ``train_opus`` but 20, who are the targets, half of each gender; evaluation on
+up to five enrolment and six trial utterances (1.5 to 12 s) of each speaker of ``librispeech_eval``.
+Random and same-gender selection have the same utterances. ``--scale paper`` is the paper's set-up
+on LibriSpeech (train-clean-360, test-clean) for a GPU; give the folders with --train, --test and
+--targets.
 """
 
 import argparse
@@ -15,15 +16,19 @@ from pathlib import Path
 
 import numpy as np
 
+from voxrisk.attack.adapter import Unlearn, fit_adapter
+from voxrisk.attack.curves import Epoch
 from voxrisk.attack.embed import embed_corpus
-from voxrisk.attack.recipes import RECIPES, SMALL, SPANE, Recipe
+from voxrisk.attack.recipes import ADAPTED, RECIPES, SMALL, SPANE, AdapterRecipe, Recipe
 from voxrisk.attack.starts import start_checkpoint
-from voxrisk.attack.train import Trained, train_attacker
+from voxrisk.attack.train import train_attacker
 from voxrisk.attack.trials import score_trials
 from voxrisk.corpus import Utterance, read_corpus
-from voxrisk.corpus.trials import Trial, make_trials, read_enrolments, read_trials
+from voxrisk.corpus.trials import Trial, make_trials
+from voxrisk.files.embeddings import read_embeddings
 from voxrisk.measure.eer import rocch_eer
 from voxrisk.protect.run import anonymize
+from voxrisk.types import Embeddings
 
 SELECTIONS = {"r": "random", "s": "same-gender"}  # the subscripts of the paper
 
@@ -42,18 +47,18 @@ class Setup:
     recipe: Recipe
     seeds: tuple[int, ...]
     device: str
-    ready: tuple[list[Utterance], list[Utterance]] | None = None
     start: Path | None = None
+    encoder: bool = True
 
 
 @dataclass(frozen=True)
 class Result:
-    """The three figures of Table 1, as fractions, and the training behind them."""
+    """The three figures of Table 1, as fractions, and the curve of every epoch."""
 
     eer: float
     ver_source: float
     ver_target: float
-    trained: Trained
+    epochs: tuple[Epoch, ...]
 
 
 def setup(description: str) -> Setup:
@@ -61,26 +66,19 @@ def setup(description: str) -> Setup:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--scale", choices=("small", "paper"), default="small")
     parser.add_argument("--work", type=Path, required=True, help="folder for everything made")
-    parser.add_argument("--anonymizer", default="world")
+    parser.add_argument("--anonymizer", default="knn")
     parser.add_argument("--train", type=Path, help="paper: LibriSpeech train-clean-360")
     parser.add_argument("--test", type=Path, help="paper: LibriSpeech test-clean")
     parser.add_argument("--targets", type=Path, help="paper: 100 speakers of LibriTTS")
-    parser.add_argument(
-        "--ready",
-        type=Path,
-        nargs=2,
-        metavar=("TRAIN", "TEST"),
-        help="small: speech of --anonymizer with random targets, as voxrisk evaluate left it; for "
-        "same-gender selection those of its utterances that drew such a target",
-    )
     parser.add_argument(
         "--start",
         type=Path,
         help="small: begin with this attacker (trained on original speech), not with nothing",
     )
+    parser.add_argument(
+        "--encoder", action="store_true", help="small: train whole encoders for Table 1"
+    )
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--speakers", type=int, default=40, help="small: training speakers")
-    parser.add_argument("--utterances", type=int, default=8, help="small: utterances of each")
     parser.add_argument("--epochs", type=int, help="instead of the recipe's")
     parser.add_argument("--device", default="auto")
     given = parser.parse_args()
@@ -96,30 +94,35 @@ def _small(given: argparse.Namespace) -> Setup:
     shared = _shared()
     speakers = _by_speaker(read_corpus(shared / "train_opus"))
     # Every 7th speaker of each gender is a target; the others train.
-    targets = [n for g in "fm" for n in sorted(_of_gender(speakers, g))[::7][:5]]
-    others = [name for name in sorted(speakers) if name not in targets][: given.speakers]
-    folder = shared / "librispeech_eval"
-    listed = list(read_trials(folder / "trials.csv"))
-    # Every third trial utterance is enough for a look, unless all are anonymized already.
-    kept = set(sorted({t.trial for t in listed})[:: 1 if given.ready else 3])
-    enrolments = dict(read_enrolments(folder / "enroll.csv"))
-    used = kept | {u for utterances in enrolments.values() for u in utterances}
-    recipe = replace(SMALL, speeds=(1.0,), batch=32)
+    targets = [n for g in "fm" for n in sorted(_of_gender(speakers, g))[::7][:10]]
+    train = [
+        row
+        for name in sorted(speakers)
+        if name not in targets
+        for row in _lasting(speakers[name], 2.0, 9.0)[:5]
+    ]
+    enroll, trial = [], []
+    tried = _by_speaker(read_corpus(shared / "librispeech_eval"))
+    for name in sorted(tried):
+        own = _lasting(tried[name], 1.5, 12.0)
+        enroll += [row for row in own if row.extra["role"] == "enroll"][:5]
+        trial += [row for row in own if row.extra["role"] != "enroll"][:6]
+    recipe = replace(SMALL, speeds=(1.0,), batch=32, centre=True)
     if given.epochs:
         recipe = replace(recipe, epochs=given.epochs, zero_epochs=given.epochs // 2)
     return Setup(
         given.work,
-        [row for name in others for row in speakers[name][: given.utterances]],
-        [row for row in read_corpus(folder) if row.utterance in used],
+        train,
+        [row for name in sorted(tried) for row in (*enroll, *trial) if row.speaker == name],
         [row for name in targets for row in speakers[name]],
-        enrolments,
-        [t for t in listed if t.trial in kept],
+        _enrolled(enroll),
+        list(make_trials(enroll, trial)),
         given.anonymizer,
         recipe,
         tuple(range(given.seeds)),
         given.device,
-        (read_corpus(given.ready[0]), read_corpus(given.ready[1])) if given.ready else None,
         start_checkpoint(str(given.start)) if given.start else None,
+        given.encoder,
     )
 
 
@@ -135,15 +138,12 @@ def _paper(given: argparse.Namespace) -> Setup:
         own = [test[name][i] for i in random.permutation(len(test[name]))]
         enroll += own[:20]
         trial += own[20:40]
-    enrolments: dict[str, list[str]] = {}
-    for row in enroll:
-        enrolments.setdefault(row.speaker, []).append(row.utterance)
     return Setup(
         given.work,
         read_corpus(given.train),
         [*enroll, *trial],
         read_corpus(given.targets),
-        enrolments,
+        _enrolled(enroll),
         list(make_trials(enroll, trial)),
         given.anonymizer,
         replace(SPANE, epochs=given.epochs) if given.epochs else SPANE,
@@ -159,33 +159,35 @@ def _by_speaker(rows: Sequence[Utterance]) -> dict[str, list[Utterance]]:
     return groups
 
 
+def _lasting(rows: Sequence[Utterance], least: float, most: float) -> list[Utterance]:
+    return [row for row in rows if least <= (row.duration or 0.0) <= most]
+
+
+def _enrolled(rows: Sequence[Utterance]) -> dict[str, list[str]]:
+    return {name: [row.utterance for row in own] for name, own in _by_speaker(rows).items()}
+
+
 def _of_gender(speakers: dict[str, list[Utterance]], gender: str) -> list[str]:
     return [name for name, rows in speakers.items() if rows[0].gender == gender]
 
 
 def anonymized(given: Setup, selection: str) -> tuple[list[Utterance], list[Utterance]]:
     """Training and test speech, anonymized once for all seeds, a new target for each utterance."""
-    if given.ready:
-        genders = {row.speaker: row.gender for row in read_corpus(_shared() / "train_opus")}
-        return tuple(
-            [r for r in rows if selection == "r" or genders[r.extra["target"]] == r.gender]
-            for rows in given.ready
-        )
-    made = []
-    for part, rows, seed in (("train", given.train, 1), ("test", given.test, 2)):
-        folder = given.work / f"{given.anonymizer}-{selection}" / part
-        made.append(
-            anonymize(
-                rows,
-                folder,
-                given.anonymizer,
-                targets=given.targets,
-                select=SELECTIONS[selection],
-                per="utterance",
-                seed=seed,
-            )
-        )
-    return made[0], made[1]
+    return anonymized_part(given, selection, "train"), anonymized_part(given, selection, "test")
+
+
+def anonymized_part(given: Setup, selection: str, part: str) -> list[Utterance]:
+    """One of the two, ``"train"`` or ``"test"``."""
+    rows, seed = (given.train, 1) if part == "train" else (given.test, 2)
+    return anonymize(
+        rows,
+        given.work / f"{given.anonymizer}-{selection}" / part,
+        given.anonymizer,
+        targets=given.targets,
+        select=SELECTIONS[selection],
+        per="utterance",
+        seed=seed,
+    )
 
 
 def attack(
@@ -198,7 +200,7 @@ def attack(
     zero_epochs: int | None = None,
     size: str | None = None,
 ) -> Result:
-    """Train an attacker and measure it; ``zero_epochs`` (E) makes it adversarial.
+    """Train a whole encoder and measure it; ``zero_epochs`` (E) makes it adversarial.
 
     Scores as in the paper: the mean training vector subtracted, mean enrolment, cosine.
     """
@@ -218,24 +220,47 @@ def attack(
         device=given.device,
         cache=given.work / "speech",
     )
-    encoder = str(folder / "attacker")
+    encoder = str(folder / "attacker")  # it subtracts the mean training vector by itself
     vectors = embed_corpus(test, encoder, folder / "test.npz", device=given.device)
-    training = embed_corpus(train, encoder, folder / "train.npz", device=given.device)
-    there = {row.utterance for row in test}
-    models = {m: [u for u in own if u in there] for m, own in given.enrolments.items()}
-    models = {m: own for m, own in models.items() if own}
-    scored = score_trials(
-        vectors,
-        [t for t in given.trials if t.trial in there and t.enroll in models],
-        models,
-        centre=training.vectors.mean(axis=0, dtype=np.float64),
-    )
-    last = trained.epochs[-1]
+    return _result(given, vectors, trained.epochs)
+
+
+def attack_behind(
+    given: Setup,
+    train: Sequence[Utterance],
+    test: Sequence[Utterance],
+    name: str,
+    *,
+    seed: int,
+    unlearn: Unlearn | None,
+    recipe: AdapterRecipe = ADAPTED,
+) -> Result:
+    """The same with a map behind ``ecapa-voxceleb``: vectors once, then seconds for a training."""
+    vectors = [
+        ready_vectors(given, rows, given.work / name / f"{part}.npz")
+        for part, rows in (("train", train), ("test", test))
+    ]
+    targets = [row.extra["target"] for row in train]
+    found = fit_adapter(vectors[0], recipe, targets=targets, unlearn=unlearn, seed=seed)
+    mapped = replace(vectors[1], vectors=found.adapter.apply(vectors[1].vectors))
+    return _result(given, mapped, found.epochs)
+
+
+def ready_vectors(given: Setup, rows: Sequence[Utterance], path: Path) -> Embeddings:
+    """Vectors of ``ecapa-voxceleb``, made once."""
+    if not path.is_file():
+        embed_corpus(rows, "ecapa-voxceleb", path, device=given.device)
+    return read_embeddings(path)
+
+
+def _result(given: Setup, vectors: Embeddings, epochs: Sequence[Epoch]) -> Result:
+    scored = score_trials(vectors, given.trials, given.enrolments)
+    last = epochs[-1]
     return Result(
         rocch_eer(scored.target, scored.nontarget),
         last.ver_source,
         float("nan") if last.ver_target is None else last.ver_target,
-        trained,
+        tuple(epochs),
     )
 
 
