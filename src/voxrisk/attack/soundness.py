@@ -38,6 +38,7 @@ Map: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
 # Trains on the given rows of the embeddings and returns a map of vectors (n, d) → (n, e).
 Fit: TypeAlias = Callable[[Embeddings, Rows], Map]
 
+ALPHA = 0.01  # probability that a training with meaningless labels passes for better than chance
 WELL_BELOW = 0.9  # of chance: targets that are told less often are hardly told
 SOURCE = "speaker-disjoint cross-validation over the training speakers; ROCCH-EER"
 
@@ -51,8 +52,11 @@ class TrainingControl:
         untrained: EER of the vectors as they were, on the same trials.
         difference: Trained minus untrained, paired by speaker; positive: training did harm.
         weaker: Whether the whole interval of the difference lies above 0.
-        at_chance: Whether the trained attacker may be guessing: the interval of its interpolated
-            EER reaches 50 %. (The ROCCH-EER never exceeds 50 % and lies below it by accident.)
+        at_chance: Whether the trained attacker may be guessing: ``p_chance`` is above 0.01.
+        p_chance: Probability of scores that tell speakers at least so well if names and voices had
+            nothing to do with each other. A permutation test: the names of the enrolled speakers
+            of a fold change places. (An interval of the ROCCH-EER cannot say it: that figure
+            never exceeds 50 %, and lies below by accident.)
     """
 
     trained: Estimate
@@ -60,6 +64,7 @@ class TrainingControl:
     difference: Estimate
     weaker: bool
     at_chance: bool
+    p_chance: float
 
     @property
     def failed(self) -> bool:
@@ -165,8 +170,8 @@ def training_control(
     """Whether training made an attacker that recognises people it was not trained on.
 
     Fails where the trained attacker is weaker than the untrained vectors beyond accident, or is
-    not better than chance beyond accident. Both EERs are drawn with the same speakers, so their
-    difference is paired. See :func:`cross_validated` for the trials and the arguments.
+    not better than chance beyond accident (1 %). Both EERs are drawn with the same speakers, so
+    their difference is paired. See :func:`cross_validated` for the trials and the arguments.
 
     Args:
         embeddings: Vectors of the training set.
@@ -199,14 +204,37 @@ def training_control(
     )
     apart = drawn[0]["rocch_eer"] - drawn[1]["rocch_eer"]
     between = percentile_interval(apart, confidence=confidence)
-    guess = percentile_interval(drawn[0]["interpolated_eer"], confidence=confidence)
+    guess = _p_chance(mapped, resamples, seed)
     return TrainingControl(
         trained,
         untrained,
         estimate("eer_difference", values[0] - values[1], 0.0, between),
         weaker=between.low > 0.0,
-        at_chance=guess.high >= 0.5,
+        at_chance=guess > ALPHA,
+        p_chance=guess,
     )
+
+
+def _p_chance(scored: Trials, permutations: int, seed: int) -> float:
+    """Permutation test of the mean rank of target scores; names change places within a fold."""
+    from scipy.stats import rankdata
+
+    speakers, queries = len(scored.speakers), int(scored.query.max()) + 1
+    table = np.full((speakers, queries), np.nan)
+    table[scored.enroll_speaker, scored.query] = rankdata(scored.score)
+    who = np.empty(queries, np.int64)
+    who[scored.query] = scored.trial_speaker
+    first = np.argmax(np.isfinite(table), axis=1)  # speakers of one fold meet the same queries
+    folds = [np.flatnonzero(first == start) for start in np.unique(first)]
+    random = np.random.default_rng([seed, 5])
+    place, column = np.arange(speakers), np.arange(queries)
+    seen = table[who, column].mean()
+    hits = 1  # the order in hand is one of all
+    for _ in range(permutations):
+        for fold in folds:
+            place[fold] = random.permutation(fold)
+        hits += bool(table[place[who], column].mean() >= seen)
+    return hits / (permutations + 1)
 
 
 def target_control(
