@@ -85,7 +85,7 @@ def similarity() -> bool:
     oo, op, pp = (rng.normal(size=left.size) + pull * same for pull in (3.0, 0.3, 1.5))
 
     def job() -> None:
-        a, b, c = (measure.similarity_matrix(measure.trials(s, left, right)) for s in (oo, op, pp))
+        a, b, c = (measure.similarity_matrix(measure.Trials(s, left, right)) for s in (oo, op, pp))
         measure.de_identification(a, b)
         measure.distinctiveness_gain(a, c)
 
@@ -98,7 +98,7 @@ def resampling() -> bool:
     n, speakers = 100_000, 40
     enroll = rng.integers(0, speakers, n)
     trial = np.where(rng.random(n) < 0.05, enroll, rng.integers(0, speakers, n))
-    scored = measure.trials(rng.normal(size=n) + 2.0 * (enroll == trial), enroll, trial)
+    scored = measure.Trials(rng.normal(size=n) + 2.0 * (enroll == trial), enroll, trial)
     weights = measure.speaker_weights(speakers, resamples=1000, seed=0)
     once = best(lambda: measure.score_metrics(scored.target, scored.nontarget), 20)
     draws = best(lambda: measure.bootstrap(scored, weights), 5)

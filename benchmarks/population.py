@@ -25,10 +25,10 @@ from pathlib import Path
 import numpy as np
 
 from voxrisk.measure.conversations import Conversations
+from voxrisk.measure.crowd import crowd_of_sets
 from voxrisk.measure.curves import Protocol
 from voxrisk.measure.eer import rocch_eer
 from voxrisk.measure.linking import linkability, rank_trials
-from voxrisk.measure.population import population_of_sets
 from voxrisk.measure.scoring import pairs
 from voxrisk.measure.singling_out import singling_out
 from voxrisk.measure.zebra import expected_disclosure
@@ -148,7 +148,7 @@ def whole_call() -> None:
     b = corpus(A, 30, "b", np.arange(0, A, 4)[:B])
     protocol = Protocol(lengths=(1,), sizes=SIZES)
     start = time.perf_counter()
-    population_of_sets(a, b, protocol=protocol)
+    crowd_of_sets(a, b, protocol=protocol)
     print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
 
 

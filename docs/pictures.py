@@ -151,7 +151,7 @@ def similarity() -> Figure:
         x = sides[a] / np.linalg.norm(sides[a], axis=1, keepdims=True)
         y = other[b] / np.linalg.norm(other[b], axis=1, keepdims=True)
         names = np.array([f"{i:02d}" for i in who])
-        scored = measure.trials(
+        scored = measure.Trials(
             (x @ y.T).ravel(), np.repeat(names, who.size), np.tile(names, who.size)
         )
         return measure.similarity_matrix(scored)
@@ -173,7 +173,7 @@ def crowd(metric: str, title: str) -> Figure:
     plot = Plot(sizes_axis(chosen.sizes or ()), percent_axis(""), title, width=560, height=270)
     legend: list[Entry] = []
     for i, (name, noise) in enumerate(names.items()):
-        found = measure.population_of_sets(
+        found = measure.crowd_of_sets(
             voices(400, 60, noise, seed=5), attacker=name, protocol=chosen
         )
         for length, dash in ((1, ""), (3, "6 3")):

@@ -53,7 +53,7 @@ def scores(rng: np.random.Generator, n: int, noise: float | None) -> Trials:
     model = unit(enrolled + spread * rng.normal(size=enrolled.shape) / np.sqrt(few))
     trial = unit(tested[:, None] + spread * rng.normal(size=(n, many, 8))).reshape(-1, 8)
     left, right = np.divmod(np.arange(n * n * many), n * many)
-    return measure.trials(10 * (model @ trial.T).ravel(), left, right // many, segment=right)
+    return measure.Trials(10 * (model @ trial.T).ravel(), left, right // many, segment=right)
 
 
 def true_scores(noise: float | None, *, length: int = 1, n: int = 20_000) -> dict[str, float]:
@@ -101,7 +101,7 @@ def study_scores(rounds: int, resamples: int) -> Iterator[tuple[str, Rounds, dic
         for n in SPEAKERS:
             rng = np.random.default_rng([n, 1])
             found: Rounds = [
-                measure.evaluate(scores(rng, n, noise), resamples=resamples, seed=i)
+                measure.measure_scores(scores(rng, n, noise), resamples=resamples, seed=i)
                 for i in range(rounds)
             ]
             yield f"EER {name}, {n} speakers", found, truth
@@ -141,7 +141,7 @@ def study_crowd(rounds: int, resamples: int) -> Iterator[tuple[str, Rounds, dict
             found: Rounds = []
             for i in range(rounds):
                 enrolled, tested, spread = sides(rng, n, noise)
-                crowd = measure.population(
+                crowd = measure.measure_crowd(
                     enrolled=spoken(rng, enrolled, spread, "e"),
                     tested=spoken(rng, tested, spread, "t"),
                     protocol=Protocol(lengths=(1, 3), sizes=(5, n), trials=10, threads=1,

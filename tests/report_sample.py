@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from voxrisk import measure
 from voxrisk.knowledge import Knowledge, attacker
+from voxrisk.measure.crowd import measure_crowd
 from voxrisk.measure.curves import Population, Protocol
-from voxrisk.measure.population import population
 from voxrisk.notices import notice
 from voxrisk.results import (
     Anonymizer,
@@ -155,7 +155,7 @@ def _scored(a: Embeddings, b: Embeddings) -> measure.Trials:
     enrolled /= np.linalg.norm(enrolled, axis=1, keepdims=True)
     tested = b.vectors / np.linalg.norm(b.vectors, axis=1, keepdims=True)
     enroll, segment = np.repeat(names, len(tested)), np.tile(np.arange(len(tested)), names.size)
-    return measure.trials(
+    return measure.Trials(
         (enrolled @ tested.T).ravel(), enroll, np.tile(b.speaker, names.size), segment=segment
     )
 
@@ -168,11 +168,11 @@ def _attack(
     knowledge: Knowledge, a: Embeddings, b: Embeddings, similarity: SimilarityResult
 ) -> AttackResult:
     scored = _scored(a, b)
-    figures = dict(measure.evaluate(scored, resamples=200))
+    figures = dict(measure.measure_scores(scored, resamples=200))
     curve = scored.roc
     keep = np.unique(np.linspace(0, curve.miss.size - 1, 200).astype(int))
     protocol = Protocol(lengths=(1, 3), sizes=(5, 10, 20), predicates=20, resamples=200, threads=1)
-    found = population(enrolled=a, tested=b, attacker=knowledge.name, protocol=protocol)
+    found = measure_crowd(enrolled=a, tested=b, attacker=knowledge.name, protocol=protocol)
     return AttackResult(
         name=knowledge.name,
         voiceprivacy=knowledge.voiceprivacy,
@@ -214,13 +214,13 @@ def _groups(scored: measure.Trials) -> list[Group]:
 
 def _of_group(scored: measure.Trials, who: range) -> dict[str, Estimate]:
     inside = np.isin(scored.enroll_speaker, who) & np.isin(scored.trial_speaker, who)
-    group = measure.Trials(
+    group = measure.Trials.coded(
         scored.score[inside], scored.is_target[inside],
         scored.enroll_speaker[inside] - np.int32(who[0]),
         scored.trial_speaker[inside] - np.int32(who[0]),
         scored.query[inside], scored.speakers[who[0] : who[-1] + 1],
     )  # fmt: skip
-    figures = measure.evaluate(group, resamples=200)
+    figures = measure.measure_scores(group, resamples=200)
     return {name: figures[name] for name in ("rocch_eer", "d_ece")}
 
 
@@ -305,7 +305,7 @@ def _controls(
 ) -> tuple[Control, ...]:
     """One of each kind, all passed."""
     unprotected = attacks[-1].eer
-    read = measure.evaluate(words, resamples=200)["rocch_eer"]
+    read = measure.measure_scores(words, resamples=200)["rocch_eer"]
     trained, other = attacks[0].eer, (informed.trial_speaker + 1) % SPEAKERS
     taken = informed.enroll_speaker == other
     exchanged = measure.interpolated_eer(

@@ -21,7 +21,7 @@ from voxrisk.corpus.trials import Trial, read_enrolments
 from voxrisk.files.embeddings import read_embeddings, write_embeddings
 from voxrisk.files.scores import read_trials
 from voxrisk.measure.calibration import cllr, min_cllr
-from voxrisk.measure.d_sys import d_sys
+from voxrisk.measure.dsys import d_sys
 from voxrisk.measure.eer import rocch_eer
 from voxrisk.types import Embeddings, InputError
 

@@ -71,7 +71,7 @@ def test_what_is_tested_is_the_published_speech(run: tuple[Path, Results]) -> No
     and differ where the roles are exchanged.
     """
     from voxrisk.files.embeddings import read_embeddings
-    from voxrisk.measure import Protocol, population
+    from voxrisk.measure import Protocol, measure_crowd
 
     folder, results = run
     for attack in results.attacks:
@@ -81,7 +81,7 @@ def test_what_is_tested_is_the_published_speech(run: tuple[Path, Results]) -> No
             for side in ("enroll", "trial")
         }
         protocol = Protocol(lengths=(1,), sizes=(5, 6), trials=10, resamples=0)
-        again = population(enrolled=sides["enroll"], tested=sides["trial"], protocol=protocol)
+        again = measure_crowd(enrolled=sides["enroll"], tested=sides["trial"], protocol=protocol)
         mine = {(e.name, e.size): e.value for e in attack.crowd if e.length == 1}
         assert {(e.name, e.size): e.value for e in again.estimates} == mine
 
@@ -371,8 +371,8 @@ def test_the_embeddings_of_a_run_give_its_figures(
 
     from voxrisk.cli import app
     from voxrisk.files.embeddings import read_embeddings
+    from voxrisk.measure.crowd import measure_crowd
     from voxrisk.measure.curves import Protocol
-    from voxrisk.measure.population import population
 
     folder, results = informed
     for attack in results.attacks:
@@ -393,7 +393,7 @@ def test_the_embeddings_of_a_run_give_its_figures(
             lengths=tuple(sorted(lengths)), sizes=tuple(sorted(sizes)), trials=10, resamples=300
         )
         enrolled, tested = map(read_embeddings, sides)
-        crowd = population(enrolled=enrolled, tested=tested, attacker="x", protocol=protocol)
+        crowd = measure_crowd(enrolled=enrolled, tested=tested, attacker="x", protocol=protocol)
         mine = [e.value for e in crowd.estimates]
         assert mine == pytest.approx([e.value for e in attack.crowd], abs=1e-12)
 

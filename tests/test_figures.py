@@ -19,7 +19,6 @@ from voxrisk import measure
 from voxrisk.attack.curves import Epoch, write_curves
 from voxrisk.files.published import PublishedCurve
 from voxrisk.measure.curves import Protocol
-from voxrisk.measure.population import population
 from voxrisk.report import charts, png, style
 from voxrisk.report import score_figures as drawing
 from voxrisk.report.figure import Entry, Figure, arrange, save
@@ -39,7 +38,7 @@ def scored(shift: float, *, speakers: int = 60) -> measure.Trials:
     rng = np.random.default_rng(round(10 * shift))
     names = np.array([f"s{i:02d}" for i in range(speakers)])
     enroll, trial = np.repeat(names, speakers), np.tile(names, speakers)
-    return measure.trials(rng.normal(size=enroll.size) + shift * (enroll == trial), enroll, trial)
+    return measure.Trials(rng.normal(size=enroll.size) + shift * (enroll == trial), enroll, trial)
 
 
 def estimate(name: str, value: float, *, width: float = 0.1) -> Estimate:
@@ -66,7 +65,10 @@ def similarity() -> list[measure.Similarity]:
 @pytest.fixture(scope="module")
 def crowds() -> list[measure.Population]:
     protocol = Protocol(lengths=(1, 3), sizes=(5, 20), resamples=50, draws=2)
-    return [population(voices(), attacker=name, protocol=protocol) for name in ("informed", "x")]
+    return [
+        measure.crowd_of_sets(voices(), attacker=name, protocol=protocol)
+        for name in ("informed", "x")
+    ]
 
 
 @pytest.fixture(scope="module")

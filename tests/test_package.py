@@ -33,6 +33,37 @@ def test_imports_point_one_way_and_one_thing_draws() -> None:
             assert "voxrisk.report" not in text, path
 
 
+def test_the_public_names_are_these() -> None:
+    """A name that goes or comes is a change of the interface: CHANGELOG and docs/api.md say so."""
+    import voxrisk as vr
+
+    assert set(vr.__all__) == {
+        "Embeddings", "Estimate", "InputError", "Results", "Trials", "__version__", "anonymize",
+        "compare", "d_sys", "eer", "embed", "evaluate", "measure_crowd", "measure_scores",
+        "read_corpus", "read_embeddings", "write_report", "zebra",
+    }  # fmt: skip
+    for name in vr.__all__:
+        assert getattr(vr, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nosuch'"):
+        vr.nosuch  # noqa: B018
+
+
+def test_figures_are_attributes() -> None:
+    import voxrisk as vr
+
+    same, other = [2.1, 1.7, 3.0, 0.4], [-1.0, 0.2, 0.9, -2.2, -0.3]
+    assert round(vr.eer(same, other), 3) == 0.111
+    assert vr.zebra(same, other).tag == "A"
+    found = vr.measure_scores(
+        vr.Trials(same + other, list("aabbaabbb"), list("aabbbcaca")), resamples=0
+    )
+    assert found.eer == found["rocch_eer"] == found.rocch_eer
+    assert found.eer.chance == 0.5
+    assert "d_sys" in found.undefined
+    with pytest.raises(AttributeError, match="d_sys is undefined: 4 target trials"):
+        found.d_sys  # noqa: B018
+
+
 def test_missing_extra_names_the_way_out() -> None:
     with pytest.raises(MissingExtraError, match=r"pip install 'voxrisk\[attack\]'"):
         require("no_such_package_anywhere", extra="attack")

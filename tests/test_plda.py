@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from voxrisk.measure.crowd import crowd_of_sets
 from voxrisk.measure.curves import Protocol
 from voxrisk.measure.plda import Plda, train_plda
-from voxrisk.measure.population import population_of_sets
 from voxrisk.types import Embeddings, InputError
 
 
@@ -62,7 +62,7 @@ def test_plda_tells_real_voices_apart(golden_ecapa) -> None:
         return Embeddings(e.utterance[keep], e.speaker[keep], e.vectors[keep], "part")
 
     model = train_plda(part(first), iterations=5)
-    found = population_of_sets(
+    found = crowd_of_sets(
         part(~first), scorer=model, protocol=Protocol(lengths=(1,), sizes=(5,), resamples=0)
     )
     assert found.curve("linkability", 1)[-1].value >= 0.9

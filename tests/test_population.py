@@ -7,8 +7,8 @@ import pytest
 
 from voxrisk.measure import expected_disclosure, rocch_eer
 from voxrisk.measure.conversations import check_sides, conversations, halves, speaker_means
+from voxrisk.measure.crowd import crowd_of_scores, crowd_of_sets, measure_crowd
 from voxrisk.measure.curves import Protocol
-from voxrisk.measure.population import population, population_of_scores, population_of_sets
 from voxrisk.types import Embeddings, Estimate, InputError
 
 QUICK = Protocol(lengths=(1, 3), sizes=(5, 20), draws=2, resamples=100)
@@ -27,7 +27,7 @@ def voices(n: int = 30, utterances: int = 20, strength: float = 0.6, seed: int =
 
 
 def test_every_metric_length_and_size_has_value_interval_and_chance() -> None:
-    found = population_of_sets(voices(), attacker="informed", protocol=QUICK)
+    found = crowd_of_sets(voices(), attacker="informed", protocol=QUICK)
     keys = {(e.name, e.parameters["L"], e.parameters["N"]) for e in found.estimates}
     metrics = ("singling_out", "linkability", "rocch_eer", "d_ece", "log10_l")
     assert keys == {(m, L, n) for m in metrics for L in (1, 3) for n in (5, 20, 30)}
@@ -43,7 +43,7 @@ def test_every_metric_length_and_size_has_value_interval_and_chance() -> None:
 
 
 def test_risk_falls_with_the_crowd_and_grows_with_speech() -> None:
-    found = population_of_sets(voices(60), protocol=QUICK)
+    found = crowd_of_sets(voices(60), protocol=QUICK)
     for metric in ("linkability", "singling_out"):
         one = [e.value for e in found.curve(metric, 1)]
         three = [e.value for e in found.curve(metric, 3)]
@@ -55,7 +55,7 @@ def test_risk_falls_with_the_crowd_and_grows_with_speech() -> None:
 def test_score_metrics_equal_those_of_the_score_route() -> None:
     """The same trials through ``voxrisk.measure.trials`` give the same EER and D_ECE."""
     a, b = voices(tag="a"), voices(seed=1, tag="b")
-    found = population_of_sets(a, b, protocol=Protocol(lengths=(2,), sizes=(5,), resamples=0))
+    found = crowd_of_sets(a, b, protocol=Protocol(lengths=(2,), sizes=(5,), resamples=0))
     names, enroll = speaker_means(a)
     tested = conversations(b, 2, at_most=1)
     scores = enroll @ tested.vectors.T
@@ -67,7 +67,7 @@ def test_score_metrics_equal_those_of_the_score_route() -> None:
             assert e.value == pytest.approx(rocch_eer(target, rest), abs=1e-12)
         if e.name == "d_ece":
             assert e.value == pytest.approx(expected_disclosure(target, rest), abs=1e-12)
-    matrix = population_of_scores(scores, names, tested.speaker, length=2, protocol=QUICK)
+    matrix = crowd_of_scores(scores, names, tested.speaker, length=2, protocol=QUICK)
     assert [e.value for e in matrix.curve("linkability", 2)][-1] == (
         [e.value for e in found.curve("linkability", 2)][-1]
     )
@@ -78,16 +78,16 @@ def test_the_same_seed_gives_the_same_result_whatever_threads_and_row_order() ->
     e = voices()
     shuffle = np.random.default_rng(7).permutation(e.utterance.size)
     mixed = Embeddings(e.utterance[shuffle], e.speaker[shuffle], e.vectors[shuffle], e.source)
-    one = population_of_sets(e, protocol=Protocol(lengths=(3,), resamples=50, threads=1))
-    two = population_of_sets(mixed, protocol=Protocol(lengths=(3,), resamples=50, threads=3))
+    one = crowd_of_sets(e, protocol=Protocol(lengths=(3,), resamples=50, threads=1))
+    two = crowd_of_sets(mixed, protocol=Protocol(lengths=(3,), resamples=50, threads=3))
     assert one.estimates == two.estimates
     assert one.speakers == two.speakers
-    other = population_of_sets(e, protocol=Protocol(lengths=(3,), resamples=50, seed=1))
+    other = crowd_of_sets(e, protocol=Protocol(lengths=(3,), resamples=50, seed=1))
     assert one.estimates != other.estimates
 
 
 def test_people_are_listed_with_the_most_exposed_first() -> None:
-    found = population_of_sets(voices(strength=0.3), protocol=QUICK)
+    found = crowd_of_sets(voices(strength=0.3), protocol=QUICK)
     for metric in ("linkability", "singling_out", "isolated"):
         for length in (1, 3):
             rows = [
@@ -103,7 +103,7 @@ def test_people_are_listed_with_the_most_exposed_first() -> None:
 
 def test_several_trials_of_a_speaker_count_as_one_speaker() -> None:
     e = voices(strength=0.4)
-    found = population_of_sets(e, protocol=Protocol(lengths=(1,), trials=5, resamples=50))
+    found = crowd_of_sets(e, protocol=Protocol(lengths=(1,), trials=5, resamples=50))
     estimate = found.curve("linkability", 1)[-1]
     assert estimate.n == {"trial": 150, "speaker": 30, "enrolled": 30}
     people = [r.value for r in found.speakers if (r.metric, r.size) == ("linkability", 30)]
@@ -113,7 +113,7 @@ def test_several_trials_of_a_speaker_count_as_one_speaker() -> None:
 
 def test_a_rate_without_event_gets_the_exact_bound() -> None:
     """Nobody missed among 30 speakers: the lower bound is 0.025^(1/30), not 1."""
-    found = population_of_sets(voices(strength=50.0), protocol=QUICK)
+    found = crowd_of_sets(voices(strength=50.0), protocol=QUICK)
     interval = found.curve("linkability", 1)[-1].interval
     assert interval.high == 1.0
     assert interval.low == pytest.approx(0.025 ** (1 / 30), rel=1e-9)
@@ -138,7 +138,7 @@ def test_speakers_below_two_conversations_are_excluded_and_named() -> None:
     short = np.flatnonzero(a.speaker == "s04")[5:]
     keep = np.setdiff1d(np.arange(a.speaker.size), short)
     a = Embeddings(a.utterance[keep], a.speaker[keep], a.vectors[keep], "a.npz")
-    found = population_of_sets(a, b, protocol=Protocol(lengths=(3,), sizes=(5,), resamples=0))
+    found = crowd_of_sets(a, b, protocol=Protocol(lengths=(3,), sizes=(5,), resamples=0))
     assert found.excluded == {"3": {"linkability": [], "singling_out": ["s04"]}}
     assert [e.parameters["N"] for e in found.curve("singling_out", 3)] == [5, 29]
     assert [e.parameters["N"] for e in found.curve("linkability", 3)] == [5, 30]
@@ -169,7 +169,7 @@ def test_enrolled_and_tested_do_not_change_places(golden_x_vectors) -> None:
     protocol = Protocol(lengths=(1,), sizes=(29,), trials=10, resamples=0)
 
     def figures(enrolled: Embeddings, tested: Embeddings) -> list[float]:
-        found = population(enrolled=enrolled, tested=tested, protocol=protocol)
+        found = measure_crowd(enrolled=enrolled, tested=tested, protocol=protocol)
         names = ("singling_out", "linkability", "rocch_eer")
         return [round(100 * found.curve(name, 1)[-1].value, 1) for name in names]
 
@@ -182,8 +182,8 @@ def test_enrolled_and_tested_do_not_change_places(golden_x_vectors) -> None:
 def test_the_sets_of_the_paper_change_roles_between_its_attacks() -> None:
     """A is enrolled for Linkability; for Singling Out it is tested, and B is enrolled."""
     a, b = voices(tag="a"), voices(strength=0.3, seed=1, tag="b")
-    found = population_of_sets(a, b, protocol=QUICK)
-    there, back = (population(enrolled=x, tested=y, protocol=QUICK) for x, y in ((a, b), (b, a)))
+    found = crowd_of_sets(a, b, protocol=QUICK)
+    there, back = (measure_crowd(enrolled=x, tested=y, protocol=QUICK) for x, y in ((a, b), (b, a)))
     for length in (1, 3):
         for metric in ("linkability", "rocch_eer", "d_ece", "log10_l"):
             assert found.curve(metric, length) == there.curve(metric, length)
@@ -194,7 +194,7 @@ def test_the_sets_of_the_paper_change_roles_between_its_attacks() -> None:
 
 def test_roles_are_given_by_name_only() -> None:
     with pytest.raises(TypeError, match="positional"):
-        population(voices(tag="a"), voices(seed=1, tag="b"))
+        measure_crowd(voices(tag="a"), voices(seed=1, tag="b"))
 
 
 def changed(**parts: np.ndarray) -> Embeddings:
@@ -239,10 +239,8 @@ def test_sets_that_do_not_fit_name_the_culprit_and_the_way_out() -> None:
     once = np.flatnonzero((a.speaker != "s02") | (a.utterance == "s02-a40"))
     single = Embeddings(a.utterance[once], a.speaker[once], a.vectors[once], "a.npz")
     with pytest.raises(InputError, match=r"a.npz: speaker s02 has one utterance.*min-utter"):
-        population_of_sets(single, protocol=QUICK)
-    left = population_of_sets(
-        single, protocol=Protocol(lengths=(1,), min_utterances=2, resamples=0)
-    )
+        crowd_of_sets(single, protocol=QUICK)
+    left = crowd_of_sets(single, protocol=Protocol(lengths=(1,), min_utterances=2, resamples=0))
     assert "s02" not in {r.speaker for r in left.speakers}
     alone = Embeddings(a.utterance[:20], a.speaker[:20], a.vectors[:20], "a.npz")
     with pytest.raises(InputError, match=r"a.npz has 1 speaker; nobody"):
@@ -252,48 +250,48 @@ def test_sets_that_do_not_fit_name_the_culprit_and_the_way_out() -> None:
 def test_impossible_requests_are_refused() -> None:
     e = voices()
     with pytest.raises(InputError, match=r"N = 31 is larger than the population.*30 speakers"):
-        population_of_sets(e, protocol=Protocol(lengths=(1,), sizes=(5, 31)))
+        crowd_of_sets(e, protocol=Protocol(lengths=(1,), sizes=(5, 31)))
     with pytest.raises(InputError, match=r"no speaker has the 40 utterances that L = 40 needs"):
-        population_of_sets(e, protocol=Protocol(lengths=(40,), sizes=(5,)))
+        crowd_of_sets(e, protocol=Protocol(lengths=(40,), sizes=(5,)))
     with pytest.raises(InputError, match=r"estimator is 'guess'"):
         Protocol(estimator="guess")
     with pytest.raises(InputError, match=r"N is 1"):
-        population_of_sets(e, protocol=Protocol(lengths=(1,), sizes=(1,)))
+        crowd_of_sets(e, protocol=Protocol(lengths=(1,), sizes=(1,)))
     with pytest.raises(InputError, match=r"at least 5 speakers"):
-        population_of_sets(voices(n=4), protocol=Protocol(lengths=(1,)))
+        crowd_of_sets(voices(n=4), protocol=Protocol(lengths=(1,)))
 
 
 def test_a_score_matrix_is_checked_as_embeddings_are() -> None:
     rng = np.random.default_rng(0)
     names, scores = np.array(list("abcdef")), rng.standard_normal((6, 6))
     with pytest.raises(InputError, match=r"trial speaker z is not enrolled"):
-        population_of_scores(scores, names, np.array(list("abcdez")), protocol=QUICK)
+        crowd_of_scores(scores, names, np.array(list("abcdez")), protocol=QUICK)
     with pytest.raises(InputError, match=r"speaker a is enrolled twice"):
-        population_of_scores(scores, np.array(list("aacdef")), names, protocol=QUICK)
+        crowd_of_scores(scores, np.array(list("aacdef")), names, protocol=QUICK)
     bad = scores.copy()
     bad[2, 4] = np.inf
     with pytest.raises(InputError, match=r"score of c against trial 4 \(e\) is inf"):
-        population_of_scores(bad, names, names, protocol=QUICK)
+        crowd_of_scores(bad, names, names, protocol=QUICK)
     with pytest.raises(InputError, match=r"shape \(6, 6\) for 6 enrolled speakers and 5 trials"):
-        population_of_scores(scores, names, names[:5], protocol=QUICK)
+        crowd_of_scores(scores, names, names[:5], protocol=QUICK)
 
 
 def test_any_callable_may_score_and_is_checked() -> None:
     e = voices()
-    plain = population_of_sets(e, protocol=QUICK)
-    same = population_of_sets(e, scorer=lambda a, b: a @ b.T, protocol=QUICK)
+    plain = crowd_of_sets(e, protocol=QUICK)
+    same = crowd_of_sets(e, scorer=lambda a, b: a @ b.T, protocol=QUICK)
     assert [x.value for x in same.estimates] == pytest.approx([x.value for x in plain.estimates])
     for wrong, words in (
         (lambda a, b: (a @ b.T)[:-1], "must return"),
         (lambda a, b: a @ b.T * np.nan, "not finite"),
     ):
         with pytest.raises(InputError, match=words):
-            population_of_sets(e, scorer=wrong, protocol=QUICK)
+            crowd_of_sets(e, scorer=wrong, protocol=QUICK)
 
 
 def test_real_voices_of_librispeech_are_all_but_fully_linked(golden_ecapa) -> None:
     """ECAPA on original speech: 40 of 40 linked from one utterance; intervals say how sure."""
-    found = population_of_sets(
+    found = crowd_of_sets(
         golden_ecapa, protocol=Protocol(lengths=(1, 3, 10), sizes=(10,), resamples=200)
     )
     for length in (1, 3, 10):

@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from voxrisk.corpus import Utterance, read_corpus
 from voxrisk.results import Results
 from voxrisk.types import Embeddings, InputError
+
+if TYPE_CHECKING:
+    from voxrisk.measure import Population
 
 Corpus = Path | str | Sequence[Utterance]
 
@@ -45,6 +48,30 @@ def embed(
     from voxrisk.attack.embed import embed_corpus
 
     return embed_corpus(_rows(corpus), encoder, out, **options)
+
+
+def measure_crowd(
+    enrolled: Embeddings,
+    tested: Embeddings,
+    *,
+    L: Sequence[int] = (1,),
+    N: Sequence[int] | None = None,
+    **options: Any,
+) -> "Population":
+    """Singling Out, Linkability and EER in a crowd: ``found.linkability[3, 100]``.
+
+    Args:
+        enrolled: What the attacker holds: embeddings of known people.
+        tested: The published speech under attack, of some of them.
+        L: Utterances of each voice.
+        N: Sizes of the crowd; None: 20, 100, 200, 400 … and everybody.
+        **options: Other choices of :class:`voxrisk.measure.Protocol`: ``resamples``, ``seed`` …
+    """
+    from voxrisk.measure import Protocol
+    from voxrisk.measure import measure_crowd as measure
+
+    protocol = Protocol(lengths=tuple(L), sizes=None if N is None else tuple(N), **options)
+    return measure(enrolled=enrolled, tested=tested, protocol=protocol)
 
 
 def compare(runs: Mapping[str, Any] | Sequence[Any], path: Path | str) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from voxrisk import measure
 from voxrisk.measure import Trials
-from voxrisk.measure.figures import DEFINITIONS, weakest
+from voxrisk.measure.figures import FIGURES, weakest
 from voxrisk.types import InputError
 
 
@@ -23,14 +23,14 @@ def score_sets(draw: st.DrawFn) -> Trials:
     skill = pull + spread * rng.normal(size=speakers)
     score = rng.normal(size=enroll.size) + np.where(enroll == trial, skill[enroll], 0.0)
     digits = draw(st.sampled_from([0, 2, 9]))
-    return measure.trials(np.round(score, digits), enroll, trial, segment=segment)
+    return measure.Trials(np.round(score, digits), enroll, trial, segment=segment)
 
 
 @settings(max_examples=120)
 @given(score_sets())
 def test_every_interval_holds_its_figure(scored: Trials) -> None:
-    found = measure.evaluate(scored, resamples=40)
-    assert set(found) | set(found.undefined) == set(DEFINITIONS) - {"deid", "g_vd"}
+    found = measure.measure_scores(scored, resamples=40)
+    assert set(found) | set(found.undefined) == set(FIGURES) - {"deid", "g_vd"}
     assert not set(found) & set(found.undefined)
     for name, e in found.items():
         assert e.interval is not None, name
@@ -42,7 +42,7 @@ def test_every_interval_holds_its_figure(scored: Trials) -> None:
 @given(score_sets())
 def test_the_intervals_of_one_attack_agree_about_chance(scored: Trials) -> None:
     """EER ½, D_ECE 0 and min Cllr 1 are one statement: all hold it, or none does."""
-    found = measure.evaluate(scored, resamples=40)
+    found = measure.measure_scores(scored, resamples=40)
     at_chance = found["rocch_eer"].interval.high == 0.5
     assert (found["d_ece"].interval.low == 0.0) == at_chance
     assert (found["min_cllr"].interval.high >= 1.0 - 1e-12) == at_chance
@@ -55,11 +55,11 @@ def test_the_intervals_of_one_attack_agree_about_chance(scored: Trials) -> None:
 @given(score_sets())
 def test_no_mistake_among_few_speakers_is_not_certainty(scored: Trials) -> None:
     """Full separation: every figure leaves room for what as few speakers could not show."""
-    apart = Trials(
+    apart = Trials.coded(
         np.round(scored.score, 1) + 99.0 * scored.is_target, scored.is_target,
         scored.enroll_speaker, scored.trial_speaker, scored.query, scored.speakers,
     )  # fmt: skip
-    found = measure.evaluate(apart, resamples=40)
+    found = measure.measure_scores(apart, resamples=40)
     n = len(scored.speakers)
     high = min(1.0 - 0.025 ** (1 / n), 0.5)
     assert found["rocch_eer"].interval.high == pytest.approx(high)

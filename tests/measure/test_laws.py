@@ -362,8 +362,8 @@ def test_d_sys_of_few_targets_is_undefined_and_never_a_number(
         measure.d_sys(t, n)
     assert "d_sys" not in measure.score_metrics(t, n)
     names = [str(i) for i in range(n_target + n_nontarget)]
-    scored = measure.trials([*t, *n], names, [*names[:n_target], *["x"] * n_nontarget])
-    found = measure.evaluate(scored, resamples=0)
+    scored = measure.Trials([*t, *n], names, [*names[:n_target], *["x"] * n_nontarget])
+    found = measure.measure_scores(scored, resamples=0)
     assert "D_sys needs 20" in found.undefined["d_sys"]
     with pytest.raises(KeyError, match="d_sys is undefined"):
         found["d_sys"]

@@ -17,7 +17,7 @@ def simulated(seed: int, speakers: int = 8, utterances: int = 4, ties: bool = Fa
     enroll, trial = np.divmod(np.arange(speakers * speakers * utterances), speakers * utterances)
     segment, trial = trial, trial // utterances
     score = rng.normal(size=enroll.size) + 1.5 * (enroll == trial)
-    return measure.trials(np.round(score) if ties else score, enroll, trial, segment=segment)
+    return measure.Trials(np.round(score) if ties else score, enroll, trial, segment=segment)
 
 
 @given(st.integers(0, 1000), st.booleans())
@@ -50,7 +50,7 @@ def test_the_whole_set_is_the_resample_with_weight_one() -> None:
 
 def test_the_same_seed_gives_the_same_figures_and_another_seed_does_not() -> None:
     scored = simulated(2)
-    a, b, c = (measure.evaluate(scored, resamples=50, seed=s) for s in (7, 7, 8))
+    a, b, c = (measure.measure_scores(scored, resamples=50, seed=s) for s in (7, 7, 8))
     assert {k: v.to_json() for k, v in a.items()} == {k: v.to_json() for k, v in b.items()}
     assert a["rocch_eer"].interval != c["rocch_eer"].interval
     assert a["rocch_eer"].parameters == {"resamples": 50, "seed": 7}
@@ -58,7 +58,7 @@ def test_the_same_seed_gives_the_same_figures_and_another_seed_does_not() -> Non
 
 def test_intervals_narrow_with_more_speakers() -> None:
     few, many = (
-        measure.evaluate(simulated(3, speakers=s), resamples=300)["interpolated_eer"].interval
+        measure.measure_scores(simulated(3, speakers=s), resamples=300)["interpolated_eer"].interval
         for s in (8, 60)
     )
     assert few is not None
@@ -75,7 +75,7 @@ def test_intervals_cover_the_truth() -> None:
     for _ in range(60):
         skill = rng.normal(2.0, 0.7, size)
         score = rng.normal(size=enroll.size) + np.where(enroll == trial, skill[enroll], 0.0)
-        scored = measure.trials(score, enroll, trial, segment=segment)
+        scored = measure.Trials(score, enroll, trial, segment=segment)
         drawn = measure.bootstrap(scored, measure.speaker_weights(size, resamples=200, seed=1))
         span = measure.percentile_interval(drawn["interpolated_eer"])
         covered += span.low <= 0.18385 <= span.high  # Φ(-2/(1 + √1.49)): the scores are normal
@@ -93,7 +93,7 @@ def test_exact_interval_is_clopper_and_pearson(events: int, n: int) -> None:
 def test_no_error_in_few_speakers_is_not_error_free() -> None:
     """EER 0 among 10 speakers gets an exact upper bound: 1 - 0.025^(1/10)."""
     scored = simulated(4, speakers=10)
-    apart = Trials(
+    apart = Trials.coded(
         scored.score + 100.0 * scored.is_target,
         scored.is_target,
         scored.enroll_speaker,
@@ -101,11 +101,11 @@ def test_no_error_in_few_speakers_is_not_error_free() -> None:
         scored.query,
         scored.speakers,
     )
-    estimate = measure.evaluate(apart, resamples=20)["rocch_eer"]
+    estimate = measure.measure_scores(apart, resamples=20)["rocch_eer"]
     assert estimate.value == 0.0
     assert estimate.interval is not None
     assert estimate.interval.high == pytest.approx(1 - 0.025 ** (1 / 10))
-    found = measure.evaluate(apart, resamples=20)["precision_at_1"]
+    found = measure.measure_scores(apart, resamples=20)["precision_at_1"]
     assert found.value == 1.0
     assert found.interval is not None
     assert found.interval.low == pytest.approx(0.025 ** (1 / 10))
@@ -118,4 +118,4 @@ def test_too_few_speakers_have_no_interval() -> None:
 
 def test_trials_need_one_speaker_for_each_score() -> None:
     with pytest.raises(InputError, match=r"trial_speaker has shape \(1,\) beside \(2,\) scores"):
-        measure.trials([0.1, 0.2], ["a", "b"], ["a"])
+        measure.Trials([0.1, 0.2], ["a", "b"], ["a"])

@@ -17,7 +17,7 @@ def segments(seed: int, speakers: int = 6, each: int = 4, pull: float = 2.0) -> 
     keep = left != right
     left, right = left[keep], right[keep]
     score = rng.normal(size=left.size) + pull * (speaker[left] == speaker[right])
-    return measure.trials(score, speaker[left], speaker[right], segment=right)
+    return measure.Trials(score, speaker[left], speaker[right], segment=right)
 
 
 def test_matrix_equals_the_definition_cell_by_cell() -> None:
@@ -74,7 +74,7 @@ def test_resampled_dominance_is_that_of_the_drawn_speakers() -> None:
     weights = np.array([[1, 1, 0, 1, 1, 0, 1, 1, 1]], np.int32)
     alive = weights[0].astype(bool)
     keep = alive[scored.enroll_speaker] & alive[scored.trial_speaker]
-    part = measure.trials(
+    part = measure.Trials(
         scored.score[keep], scored.enroll_speaker[keep], scored.trial_speaker[keep]
     )
     expected = measure.diagonal_dominance(measure.similarity_matrix(part))
@@ -92,7 +92,7 @@ def test_estimates_carry_intervals_and_compat() -> None:
 
 
 def test_speakers_that_stand_on_one_side_only_have_no_row() -> None:
-    scored = measure.trials([3.0, 0.0, 0.1, 2.0, 0.3, 0.2], list("aabbab"), list("ababcc"))
+    scored = measure.Trials([3.0, 0.0, 0.1, 2.0, 0.3, 0.2], list("aabbab"), list("ababcc"))
     assert measure.similarity_matrix(scored).speakers == ("a", "b")
 
 
@@ -106,17 +106,17 @@ def test_what_is_undefined_says_so() -> None:
     with pytest.raises(InputError, match="only in one: b, c"):
         measure.de_identification(clear, Similarity(("a", "c"), np.eye(2)))
     with pytest.raises(InputError, match="two speakers on both sides"):
-        measure.similarity_matrix(measure.trials([1.0, 0.0], ["a", "a"], ["a", "b"]))
+        measure.similarity_matrix(measure.Trials([1.0, 0.0], ["a", "a"], ["a", "b"]))
     with pytest.raises(InputError, match=r"2 of 9 pairs of speakers were never compared"):
         measure.similarity_matrix(
-            measure.trials([1, 0, 1, 0, 1, 0, 0], list("aabbcca"), list("abbccac"))
+            measure.Trials([1, 0, 1, 0, 1, 0, 0], list("aabbcca"), list("abbccac"))
         )
 
 
 def test_de_identification_stands_where_distinctiveness_does_not() -> None:
     """All protected voices alike: G_VD is -inf and says so, DeID is given all the same."""
     oo, op = segments(0, speakers=8), segments(1, speakers=8, pull=0.3)
-    flat = Trials(
+    flat = Trials.coded(
         np.zeros_like(oo.score), oo.is_target, oo.enroll_speaker, oo.trial_speaker, oo.query,
         oo.speakers,
     )  # fmt: skip
@@ -178,7 +178,7 @@ def test_segments_and_score_files_of_the_same_pairs_agree_exactly() -> None:
         order = np.random.default_rng(3).permutation(s.score.size)
         names = np.array(s.speakers)
         listed.append(
-            measure.trials(
+            measure.Trials(
                 s.score[order], names[s.enroll_speaker[order]], names[s.trial_speaker[order]]
             )
         )

@@ -27,8 +27,8 @@ from voxrisk.measure.resampling import (
     bootstrap,
     speaker_weights,
 )
-from voxrisk.measure.summary import evaluate
-from voxrisk.measure.trials import Trials, trials
+from voxrisk.measure.summary import measure_scores
+from voxrisk.measure.trials import Trials
 from voxrisk.types import Embeddings, Estimate, InputError, Interval
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -152,8 +152,8 @@ def cross_validated(
         )
     trained, plain, enroll, trial, segment = map(np.concatenate, zip(*parts, strict=True))
     return (
-        trials(trained, enroll, trial, segment=segment),
-        trials(plain, enroll, trial, segment=segment),
+        Trials(trained, enroll, trial, segment=segment),
+        Trials(plain, enroll, trial, segment=segment),
     )
 
 
@@ -193,7 +193,7 @@ def training_control(
 
     trained, untrained = (
         replace(
-            evaluate(t, resamples=resamples, seed=seed, confidence=confidence)["rocch_eer"],
+            measure_scores(t, resamples=resamples, seed=seed, confidence=confidence)["rocch_eer"],
             source=SOURCE,
             parameters=facts,
         )

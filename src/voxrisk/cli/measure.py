@@ -165,7 +165,7 @@ def _table(sets: "Sequence[ScoreSet]") -> Any:
     from rich.markup import escape
     from rich.table import Table
 
-    from voxrisk.measure import DEFINITIONS
+    from voxrisk.measure import FIGURES
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
     table.add_column("figure", no_wrap=True)
@@ -174,7 +174,7 @@ def _table(sets: "Sequence[ScoreSet]") -> Any:
         table.add_column(f"{s.confidence:.0%} interval", style="dim", no_wrap=True)
     table.add_column("chance", justify="right", style="dim", no_wrap=True)
     table.add_column("", style="dim", no_wrap=True)
-    for name, definition in DEFINITIONS.items():
+    for name, definition in FIGURES.items():
         found = [s.figures.get(name) for s in sets]
         chance = next((e.chance for e in found if e is not None), None)
         if chance is None:

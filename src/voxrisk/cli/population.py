@@ -157,15 +157,6 @@ def _tell(message: str) -> None:
         print(message, file=sys.stderr)
 
 
-LABELS = {
-    "singling_out": "Singling Out",
-    "linkability": "Linkability",
-    "rocch_eer": "EER, convex hull",
-    "d_ece": "ZEBRA D_ECE, bit",
-    "log10_l": "ZEBRA log10 l",
-}
-
-
 def _cell(e: "Estimate") -> str:
     """A value and its interval: rates in percent."""
     rate = e.name in ("singling_out", "linkability", "rocch_eer")
@@ -179,6 +170,8 @@ def _print(found: "Sequence[Population]", folder: Path, drawn: Sequence[Path]) -
     from rich.console import Console
     from rich.table import Table
 
+    from voxrisk.measure import FIGURES
+    from voxrisk.measure.curves import CROWD
     from voxrisk.report.png import obstacle
 
     for p in found:
@@ -192,7 +185,8 @@ def _print(found: "Sequence[Population]", folder: Path, drawn: Sequence[Path]) -
         for n in sizes:
             table.add_column(f"N = {n:,}", justify="right", no_wrap=True)
         lengths = sorted({int(e.parameters["L"]) for e in p.estimates})
-        for metric, label in LABELS.items():
+        for metric in CROWD:
+            label = FIGURES[metric].label
             for length in lengths:
                 at = {int(e.parameters["N"]): e for e in p.curve(metric, length)}
                 if not at:
@@ -210,7 +204,7 @@ def _print(found: "Sequence[Population]", folder: Path, drawn: Sequence[Path]) -
                 if names:
                     console.print(
                         f"L = {excluding}: {len(names)} speakers have too few utterances for "
-                        f"{LABELS[metric]}",
+                        f"{FIGURES[metric].label}",
                         style="dim",
                     )
     names = ", ".join(path.name for path in drawn)

@@ -9,14 +9,7 @@ if TYPE_CHECKING:
     from voxrisk.types import Estimate
     from voxrisk.utility import Utility
 
-LABELS = {
-    "wer": ("Word error rate", ".1%"),
-    "pitch_correlation": ("Pitch correlation", ".2f"),
-    "dnsmos": ("DNSMOS overall, 1 to 5", ".2f"),
-    "dnsmos_signal": ("DNSMOS speech", ".2f"),
-    "dnsmos_background": ("DNSMOS background", ".2f"),
-    "duration_change": ("Duration change", "+.1%"),
-}
+FORMS = {"rate": ".1%", "signed rate": "+.1%"}  # how a unit is printed; others with two digits
 JOURNAL = ".journal.jsonl"
 LEFT_OUT = {"left_out": "utterances left out", "silent": "silent files, marked 1"}
 
@@ -105,20 +98,22 @@ def _csv(measured: "Utility") -> str:
 def _print(measured: "Utility", folder: Path) -> None:
     from rich.console import Console
 
+    from voxrisk.measure import FIGURES
+
     console = Console(highlight=False, width=max(Console().width, 110))
     console.print(_table(measured))
     for name, sides in measured.figures.items():
         for side, estimate in sides.items():
             for what, words in LEFT_OUT.items():
                 if count := estimate.n.get(what):
-                    console.print(f"[yellow]! {LABELS[name][0]}, {side}: {count} {words}[/]")
+                    console.print(f"[yellow]! {FIGURES[name].label}, {side}: {count} {words}[/]")
     for name, sides in measured.figures.items():
         reason = next((e.parameters.get("reason") for e in sides.values()), None)
         if reason:
-            console.print(f"[yellow]! {LABELS[name][0]} cannot be trusted: [/]", end="")
+            console.print(f"[yellow]! {FIGURES[name].label} cannot be trusted: [/]", end="")
             console.print(reason, style="yellow", markup=False)
     for name, reason in measured.missing.items():
-        console.print(f"[yellow]! {LABELS[name][0]} is missing: [/]", end="")
+        console.print(f"[yellow]! {FIGURES[name].label} is missing: [/]", end="")
         console.print(reason, style="yellow", markup=False)
     console.print(f"\nresults.json and utterances.csv: {folder}")
 
@@ -126,13 +121,15 @@ def _print(measured: "Utility", folder: Path) -> None:
 def _table(measured: "Utility") -> Any:
     from rich.table import Table
 
+    from voxrisk.measure import FIGURES
+
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
     table.add_column("figure", no_wrap=True)
     for side in ("original", "anonymized"):
         table.add_column(side, justify="right", no_wrap=True)
         table.add_column("interval", style="dim", no_wrap=True)
     for name, sides in measured.figures.items():
-        label, form = LABELS[name]
+        label, form = FIGURES[name].label, FORMS.get(FIGURES[name].unit, ".2f")
         cells = [c for side in ("original", "anonymized") for c in _cells(sides.get(side), form)]
         table.add_row(label, *cells)
     return table

@@ -240,7 +240,7 @@ def join(
     left, right, names, notices = _speakers(keys, is_target, speakers or {})
     _check_labels(keys, is_target, left, right)
     return (
-        Trials(
+        Trials.coded(
             scores.value[row],
             is_target,
             left.astype(np.int32),

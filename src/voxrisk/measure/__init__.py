@@ -12,10 +12,11 @@ from voxrisk.measure.calibration import (
     pav,
     zero_evidence,
 )
+from voxrisk.measure.crowd import crowd_of_scores, crowd_of_sets, measure_crowd
 from voxrisk.measure.curves import Population, Protocol
-from voxrisk.measure.d_sys import LocalDSys, d_sys, local_d_sys
+from voxrisk.measure.dsys import LocalDSys, d_sys, local_d_sys
 from voxrisk.measure.eer import interpolated_eer, kaldi_eer, min_dcf, rocch_eer, vertex_eer
-from voxrisk.measure.figures import DEFINITIONS, Figures
+from voxrisk.measure.figures import FIGURES, Figures
 from voxrisk.measure.intervals import (
     corrected_interval,
     exact_interval,
@@ -24,7 +25,6 @@ from voxrisk.measure.intervals import (
     rate_interval,
 )
 from voxrisk.measure.plda import Plda, train_plda
-from voxrisk.measure.population import population, population_of_scores, population_of_sets
 from voxrisk.measure.ranking import (
     Ranks,
     mean_normalised_rank,
@@ -43,8 +43,8 @@ from voxrisk.measure.similarity import (
     segment_trials,
     similarity_matrix,
 )
-from voxrisk.measure.summary import evaluate, evaluate_similarity, score_metrics
-from voxrisk.measure.trials import Trials, trials
+from voxrisk.measure.summary import evaluate_similarity, measure_scores, score_metrics
+from voxrisk.measure.trials import Trials
 from voxrisk.measure.zebra import (
     expected_disclosure,
     tag,
@@ -53,7 +53,7 @@ from voxrisk.measure.zebra import (
 )
 
 __all__ = [
-    "DEFINITIONS",
+    "FIGURES",
     "Calibration",
     "Figures",
     "LocalDSys",
@@ -67,12 +67,13 @@ __all__ = [
     "bootstrap",
     "cllr",
     "corrected_interval",
+    "crowd_of_scores",
+    "crowd_of_sets",
     "d_sys",
     "de_identification",
     "diagonal_dominance",
     "distinctiveness_gain",
     "ece_profile",
-    "evaluate",
     "evaluate_similarity",
     "exact_interval",
     "expected_disclosure",
@@ -81,14 +82,13 @@ __all__ = [
     "local_d_sys",
     "maximum_interval",
     "mean_normalised_rank",
+    "measure_crowd",
+    "measure_scores",
     "median_normalised_rank",
     "min_cllr",
     "min_dcf",
     "pav",
     "percentile_interval",
-    "population",
-    "population_of_scores",
-    "population_of_sets",
     "precision_at_1",
     "precision_at_10_percent",
     "ranks",
@@ -101,7 +101,6 @@ __all__ = [
     "speaker_weights",
     "tag",
     "train_plda",
-    "trials",
     "vertex_eer",
     "worst_case_ceiling",
     "worst_case_disclosure",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from voxrisk.measure import linking, singling_out
 from voxrisk.measure.conversations import Floats, Ints, Names
 from voxrisk.measure.eer import rocch_eer
-from voxrisk.measure.figures import DEFINITIONS, score_intervals
+from voxrisk.measure.figures import FIGURES, score_intervals
 from voxrisk.measure.intervals import rate_interval
 from voxrisk.measure.resampling import MIN_SPEAKERS, few_speakers, speaker_weights
 from voxrisk.measure.scoring import Pairs
@@ -21,14 +21,7 @@ from voxrisk.measure.zebra import (
 )
 from voxrisk.types import Estimate, InputError, Interval
 
-_PAPER = "Vauquier et al., Interspeech 2025"
-SOURCES = {
-    "singling_out": f"{_PAPER}, Eqs 1 and 2",
-    "linkability": f"{_PAPER}, Eqs 3 and 4",
-    "rocch_eer": f"{_PAPER}, Section 3.4; Brümmer & de Villiers, BOSARIS 2011",
-    "d_ece": "Nautsch et al., Interspeech 2020, Eq. 6",
-    "log10_l": "Nautsch et al., Interspeech 2020, Eq. 8",
-}
+CROWD = ("singling_out", "linkability", "rocch_eer", "d_ece", "log10_l")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +138,24 @@ class Population:
     excluded: Mapping[str, Mapping[str, Sequence[str]]]
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def linkability(self) -> dict[tuple[int, int], Estimate]:
+        """Linkability by (L, N)."""
+        return self._by_setting("linkability")
+
+    @property
+    def singling_out(self) -> dict[tuple[int, int], Estimate]:
+        """Singling Out by (L, N)."""
+        return self._by_setting("singling_out")
+
+    @property
+    def eer(self) -> dict[tuple[int, int], Estimate]:
+        """Equal error rate by (L, N)."""
+        return self._by_setting("rocch_eer")
+
+    def _by_setting(self, metric: str) -> dict[tuple[int, int], Estimate]:
+        return {(e.length, e.size): e for e in self.estimates if e.name == metric}
+
     def curve(self, metric: str, length: int) -> list[Estimate]:
         """The estimates of one metric and L, by rising N."""
         chosen = [e for e in self.estimates if e.name == metric and e.parameters["L"] == length]
@@ -201,7 +212,7 @@ class Collector:
                     speakers=speaker.size, ceiling=ceiling, confidence=p.confidence,
                 )  # fmt: skip
             for name, value in values.items():
-                chance = DEFINITIONS[name].chance
+                chance = FIGURES[name].chance
                 self._add(name, value, chance, counts, at, chance, spans.get(name))
         self._people("linkability", names[speaker], rate, sizes, length)
 
@@ -229,7 +240,7 @@ class Collector:
 
     def population(self, attacker: str) -> Population:
         """What was gathered."""
-        order = sorted(self.estimates, key=lambda e: list(SOURCES).index(e.name))
+        order = sorted(self.estimates, key=lambda e: CROWD.index(e.name))
         chosen = {name: getattr(self.p, name) for name in self.p.__slots__ if name != "threads"}
         chosen["lengths"] = list(self.p.lengths)
         chosen["sizes"] = None if self.p.sizes is None else list(self.p.sizes)
@@ -264,7 +275,7 @@ class Collector:
     ) -> None:
         parameters = {**at, "chance_paper": chance_paper}
         self.estimates.append(
-            Estimate(name, value, chance, counts, SOURCES[name], interval, parameters)
+            Estimate(name, value, chance, counts, FIGURES[name].source, interval, parameters)
         )
 
     def _people(self, metric: str, who: Names, rate: Floats, sizes: Ints, length: int) -> None:

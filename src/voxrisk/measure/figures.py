@@ -1,44 +1,61 @@
 """What each figure is called, how to read it, and how its interval is found."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.measure import _kernels, zebra
+from voxrisk.measure import _kernels, eer, zebra
+from voxrisk.measure.calibration import cllr, min_cllr
+from voxrisk.measure.dsys import MIN_TARGETS, d_sys
 from voxrisk.measure.intervals import (
     corrected_interval,
     exact_interval,
     maximum_interval,
     toward_chance,
 )
+from voxrisk.measure.roc import Roc
 from voxrisk.types import Estimate, Interval
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """What a figure is called and how to read it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One figure: what it is called, how to read it, how it is computed, how its interval is found.
 
     Attributes:
         label: Name for people.
+        plain: Name on the pages of the report, where it is another.
+        kind: ``"score"``, ``"rank"``, ``"similarity"``, ``"crowd"`` or ``"utility"``.
         chance: What an attacker who learns nothing gets (NaN: depends on the number of candidates).
-        unit: ``"rate"`` (printed as percent), ``"bit"``, ``"dB"``, ``"log10"`` or ``""``.
+        unit: ``"rate"`` (printed as percent), ``"signed rate"``, ``"bit"``, ``"dB"``, ``"log10"``,
+            ``"of 5"`` or ``""``.
         privacy: ``"higher"`` or ``"lower"``: which direction protects.
         source: Paper and equation.
+        meaning: In a few words, for a table.
+        of_curve: The function, of a :class:`Roc`; or
+        of_scores: of target and nontarget scores. Other kinds are computed together elsewhere.
+        least: Target trials without which it is undefined.
         rate: Whether 0 or 1 is a share of speakers, none or all, and asks for an exact bound.
         scale: Its range, where the interval is found on the arcsine scale of it.
-        bias: How many times the bias of the resamples is taken off. Two for what rests on PAV, by
-            simulation (decision 2).
+        bias: How many times the bias of the resamples is taken off. What rests on PAV needs two:
+            resamples repeat trials, and PAV gains less from repeated trials than from new ones.
     """
 
     label: str
-    chance: float
-    unit: str
-    privacy: str
-    source: str
+    plain: str = ""
+    kind: str = "score"
+    chance: float = float("nan")
+    unit: str = ""
+    privacy: str = ""
+    source: str = ""
+    meaning: str = ""
+    of_curve: Callable[[Roc], float] | None = None
+    of_scores: Callable[[Floats, Floats], float] | None = None
+    least: int = 1
     rate: bool = False
     scale: tuple[float, float] | None = None
     bias: float = 1.0
@@ -49,45 +66,110 @@ _BOSARIS = "Brümmer & de Villiers, BOSARIS 2011"
 _ZEBRA = "Nautsch et al., Interspeech 2020"
 _NOE = "Noé et al., Interspeech 2020"
 _SLICES = "Maouche et al., Interspeech 2022, Section 5.1"
-_NAN = float("nan")
-DEFINITIONS = {
-    "rocch_eer": Definition(
-        "EER, convex hull", 0.5, "rate", "higher", _BOSARIS, rate=True, scale=_UNIT, bias=2.0
+_LEGAL = "Vauquier et al., Interspeech 2025"
+# Every figure of voxrisk. The command line, the report, the tables and the docs read it; a new
+# figure of scores is one row, and its function where it belongs.
+FIGURES: dict[str, Figure] = {
+    "rocch_eer": Figure(
+        label="EER, convex hull", plain="Equal error rate (EER)", chance=0.5, unit="rate",
+        privacy="higher", source=_BOSARIS, of_curve=eer.rocch_eer, rate=True, scale=_UNIT, bias=2.0,
     ),
-    "interpolated_eer": Definition(
-        "EER, interpolated", 0.5, "rate", "higher", "ROC joined by straight lines",
-        rate=True, scale=_UNIT,
+    "interpolated_eer": Figure(
+        label="EER, interpolated", chance=0.5, unit="rate", privacy="higher",
+        source="ROC joined by straight lines", of_curve=eer.interpolated_eer, rate=True,
+        scale=_UNIT,
     ),
-    "kaldi_eer": Definition(
-        "EER, Kaldi", 0.5, "rate", "higher", "Kaldi compute-eer", rate=True, scale=_UNIT
+    "kaldi_eer": Figure(
+        label="EER, Kaldi", chance=0.5, unit="rate", privacy="higher", source="Kaldi compute-eer",
+        of_curve=eer.kaldi_eer, rate=True, scale=_UNIT,
     ),
-    "vertex_eer": Definition(
-        "EER, nearest vertex", 0.5, "rate", "higher", "SpAnE", rate=True, scale=_UNIT
+    "vertex_eer": Figure(
+        label="EER, nearest vertex", chance=0.5, unit="rate", privacy="higher", source="SpAnE",
+        of_curve=eer.vertex_eer, rate=True, scale=_UNIT,
     ),
-    "min_dcf_01": Definition(
-        "min DCF, p = 0.01", 1.0, "", "higher", "NIST SRE; Kaldi", rate=True, scale=_UNIT
+    "min_dcf_01": Figure(
+        label="min DCF, p = 0.01", chance=1.0, privacy="higher", source="NIST SRE; Kaldi",
+        of_curve=partial(eer.min_dcf, p_target=0.01), rate=True, scale=_UNIT,
     ),
-    "min_dcf_001": Definition(
-        "min DCF, p = 0.001", 1.0, "", "higher", "NIST SRE; Kaldi", rate=True
+    "min_dcf_001": Figure(
+        label="min DCF, p = 0.001", chance=1.0, privacy="higher", source="NIST SRE; Kaldi",
+        of_curve=partial(eer.min_dcf, p_target=0.001), rate=True,
     ),
-    "cllr": Definition("Cllr of raw scores", 1.0, "bit", "higher", "Brümmer & du Preez 2006"),
-    "min_cllr": Definition(
-        "min Cllr", 1.0, "bit", "higher", "Brümmer & du Preez 2006", scale=_UNIT, bias=2.0
+    "cllr": Figure(
+        label="Cllr of raw scores", chance=1.0, unit="bit", privacy="higher",
+        source="Brümmer & du Preez 2006", of_scores=cllr,
     ),
-    "d_ece": Definition(
-        "ZEBRA expected, D_ECE", 0.0, "bit", "lower", f"{_ZEBRA}, Eq. 6",
+    "min_cllr": Figure(
+        label="min Cllr", chance=1.0, unit="bit", privacy="higher",
+        source="Brümmer & du Preez 2006", of_curve=min_cllr, scale=_UNIT, bias=2.0,
+    ),
+    "d_ece": Figure(
+        label="ZEBRA expected, D_ECE", chance=0.0, unit="bit", privacy="lower",
+        source=f"{_ZEBRA}, Eq. 6", of_curve=zebra.expected_disclosure,
         scale=(0.0, zebra.FULL_DISCLOSURE), bias=2.0,
     ),
-    "log10_l": Definition("ZEBRA worst case, log10 l", 0.0, "log10", "lower", f"{_ZEBRA}, Eq. 8"),
-    "d_sys": Definition("D_sys", 0.0, "", "lower", "Gomez-Barrero et al. 2018", scale=_UNIT),
-    "mean_rank": Definition("Mean normalised rank", _NAN, "rate", "higher", _SLICES),
-    "median_rank": Definition("Median normalised rank", _NAN, "rate", "higher", _SLICES),
-    "precision_at_1": Definition("Found at rank 1", _NAN, "rate", "lower", _SLICES, rate=True),
-    "precision_at_10": Definition(
-        "Found in the best 10 %", _NAN, "rate", "lower", _SLICES, rate=True
+    "log10_l": Figure(
+        label="ZEBRA worst case, log10 l", chance=0.0, unit="log10", privacy="lower",
+        source=f"{_ZEBRA}, Eq. 8", of_curve=zebra.worst_case_disclosure,
     ),
-    "deid": Definition("De-identification DeID", 1.0, "rate", "higher", f"{_NOE}, Eq. 4"),
-    "g_vd": Definition("Voice distinctiveness G_VD", 0.0, "dB", "", f"{_NOE}, Eq. 5"),
+    "d_sys": Figure(
+        label="D_sys", chance=0.0, privacy="lower", source="Gomez-Barrero et al. 2018",
+        of_scores=d_sys, least=MIN_TARGETS, scale=_UNIT,
+    ),
+    "mean_rank": Figure(
+        label="Mean normalised rank", kind="rank", unit="rate", privacy="higher", source=_SLICES
+    ),
+    "median_rank": Figure(
+        label="Median normalised rank", kind="rank", unit="rate", privacy="higher", source=_SLICES
+    ),
+    "precision_at_1": Figure(
+        label="Found at rank 1", kind="rank", unit="rate", privacy="lower", source=_SLICES,
+        rate=True,
+    ),
+    "precision_at_10": Figure(
+        label="Found in the best 10 %", kind="rank", unit="rate", privacy="lower", source=_SLICES,
+        rate=True,
+    ),
+    "deid": Figure(
+        label="De-identification DeID", kind="similarity", chance=1.0, unit="rate",
+        privacy="higher", source=f"{_NOE}, Eq. 4",
+    ),
+    "g_vd": Figure(
+        label="Voice distinctiveness G_VD", kind="similarity", chance=0.0, unit="dB",
+        source=f"{_NOE}, Eq. 5",
+    ),
+    "singling_out": Figure(
+        label="Singling Out", kind="crowd", unit="rate", privacy="lower",
+        source=f"{_LEGAL}, Eqs 1 and 2",
+    ),
+    "linkability": Figure(
+        label="Linkability", kind="crowd", unit="rate", privacy="lower",
+        source=f"{_LEGAL}, Eqs 3 and 4",
+    ),
+    "wer": Figure(
+        label="Word error rate", plain="Word error rate (WER)", kind="utility", chance=1.0,
+        unit="rate",
+        meaning="share of words a speech recogniser gets wrong; lower is better",
+    ),
+    "pitch_correlation": Figure(
+        label="Pitch correlation", kind="utility", chance=0.0,
+        meaning="1: the melody of speech is kept; 0: it is lost",
+    ),
+    "dnsmos": Figure(
+        label="DNSMOS overall, 1 to 5", plain="Sound quality (DNSMOS)", kind="utility", chance=1.0,
+        unit="of 5",
+        meaning="predicted opinion of listeners, 1 (bad) to 5 (excellent)",
+    ),
+    "dnsmos_signal": Figure(
+        label="DNSMOS speech", kind="utility", chance=1.0, unit="of 5"
+    ),
+    "dnsmos_background": Figure(
+        label="DNSMOS background", kind="utility", chance=1.0, unit="of 5"
+    ),
+    "duration_change": Figure(
+        label="Change of duration", kind="utility", chance=0.0, unit="signed rate",
+        meaning="how much longer or shorter the speech has become",
+    ),
 }  # fmt: skip
 
 
@@ -110,6 +192,18 @@ class Figures(Mapping[str, Estimate]):
         if name in self.undefined:
             raise KeyError(f"{name} is undefined: {self.undefined[name]}")
         return self.estimates[name]
+
+    @property
+    def eer(self) -> Estimate:
+        """The equal error rate (convex hull)."""
+        return self["rocch_eer"]
+
+    def __getattr__(self, name: str) -> Estimate:
+        """Each figure is an attribute too: ``figures.d_ece``."""
+        try:
+            return self[name]
+        except KeyError as error:
+            raise AttributeError(error.args[0]) from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.estimates)
@@ -137,8 +231,8 @@ def score_intervals(
     """
     found = {}
     for name, drawn in draws.items():
-        definition, value = DEFINITIONS[name], values[name]
-        if definition.rate and abs(value - round(value)) < 1e-9:
+        figure, value = FIGURES[name], values[name]
+        if figure.rate and abs(value - round(value)) < 1e-9:
             events = round(value) * speakers
             span = exact_interval(events, speakers, confidence=confidence)
             found[name] = replace(span, low=min(span.low, value), high=max(span.high, value))
@@ -149,21 +243,21 @@ def score_intervals(
         else:
             found[name] = corrected_interval(
                 drawn, value, speakers=speakers, confidence=confidence,
-                scale=definition.scale, bias=definition.bias,
+                scale=figure.scale, bias=figure.bias,
             )  # fmt: skip
-    eer = found["rocch_eer"]
-    found["rocch_eer"] = replace(eer, high=min(eer.high, 0.5))
-    decided = eer.high < 0.5 and values["rocch_eer"] > 0.0
-    for name, limit in weakest(min(eer.high, 0.5)).items():
+    whole = found["rocch_eer"]
+    found["rocch_eer"] = replace(whole, high=min(whole.high, 0.5))
+    decided = whole.high < 0.5 and values["rocch_eer"] > 0.0
+    for name, limit in weakest(min(whole.high, 0.5)).items():
         if name in found:
             found[name] = toward_chance(
                 found[name], values[name], limit,
-                privacy=DEFINITIONS[name].privacy, decided=decided,
+                privacy=FIGURES[name].privacy, decided=decided,
             )  # fmt: skip
     return found
 
 
-def weakest(eer: float) -> dict[str, float]:
+def weakest(error: float) -> dict[str, float]:
     """What an attacker with this ROCCH-EER learns at least, in other figures.
 
     Of all curves through miss = false alarm = EER, the one with a single corner there discloses
@@ -172,7 +266,7 @@ def weakest(eer: float) -> dict[str, float]:
     >>> {name: round(value, 3) for name, value in weakest(0.5).items()}  # doctest: +ELLIPSIS
     {'min_dcf_01': 1.0, 'min_dcf_001': 1.0, 'min_cllr': 1.0, 'd_ece': 0.0, 'log10_l': 0.0, ...}
     """
-    target, nontarget = np.array([eer, 1.0 - eer]), np.array([1.0 - eer, eer])
+    target, nontarget = np.array([error, 1.0 - error]), np.array([1.0 - error, error])
     llr = _kernels.block_llr(target, nontarget)
     return {
         "min_dcf_01": min(_kernels.min_dcf(target, nontarget, 0.01, 1.0, 1.0), 1.0),
@@ -180,5 +274,5 @@ def weakest(eer: float) -> dict[str, float]:
         "min_cllr": min(_kernels.block_ece(target, nontarget, llr, 0.0), 1.0),
         "d_ece": _kernels.expected_disclosure(target, nontarget, llr),
         "log10_l": float(abs(llr[1])) / float(np.log(10.0)),
-        "d_sys": (1.0 - eer) * (1.0 - 2.0 * eer),
+        "d_sys": (1.0 - error) * (1.0 - 2.0 * error),
     }

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from voxrisk.measure import _kernels
 from voxrisk.measure._compiled import compiled
 from voxrisk.measure.calibration import LN2
-from voxrisk.measure.d_sys import MIN_TARGETS, bin_edges
+from voxrisk.measure.dsys import MIN_TARGETS, bin_edges
 from voxrisk.measure.trials import Trials
 from voxrisk.types import InputError
 

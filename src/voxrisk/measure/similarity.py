@@ -90,7 +90,7 @@ def segment_trials(
     )
     query = np.broadcast_to(np.arange(len(right), dtype=np.int32), keep.shape)[keep]
     score = (left @ right.T)[keep]
-    return Trials(score, enroll == trial, enroll, trial, query, tuple(map(str, names)))
+    return Trials.coded(score, enroll == trial, enroll, trial, query, tuple(map(str, names)))
 
 
 def _unit(embeddings: Embeddings) -> Floats:
@@ -153,7 +153,7 @@ def both_sides(scored: Trials) -> Trials:
         raise InputError("a similarity matrix needs two speakers on both sides of the comparison")
     number = np.cumsum(common, dtype=np.int32) - np.int32(1)
     keep = common[scored.enroll_speaker] & common[scored.trial_speaker]
-    return Trials(
+    return Trials.coded(
         scored.score[keep],
         scored.is_target[keep],
         number[scored.enroll_speaker[keep]],

@@ -1,6 +1,6 @@
 """Every figure of a score set at once: value, interval, chance and where its definition is from."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from voxrisk.measure import eer, ranking, zebra
-from voxrisk.measure.calibration import cllr, min_cllr
-from voxrisk.measure.d_sys import MIN_TARGETS, d_sys
-from voxrisk.measure.figures import DEFINITIONS, Figures, score_intervals
+from voxrisk.measure import ranking, zebra
+from voxrisk.measure.figures import FIGURES, Figures, score_intervals
 from voxrisk.measure.intervals import corrected_interval
 from voxrisk.measure.resampling import bootstrap, speaker_weights
 from voxrisk.measure.roc import roc
@@ -25,6 +23,7 @@ from voxrisk.measure.trials import Trials
 from voxrisk.types import Estimate, InputError, Interval
 
 Floats = NDArray[np.float64]
+PLAIN_DRAWS = 200  # resamples of a figure without a compiled form
 
 
 def score_metrics(target: ArrayLike, nontarget: ArrayLike) -> dict[str, float]:
@@ -41,26 +40,16 @@ def score_metrics(target: ArrayLike, nontarget: ArrayLike) -> dict[str, float]:
     (0.5, 0.0, 1.0, 0.0)
     """
     t, n = np.asarray(target, np.float64), np.asarray(nontarget, np.float64)
-    with ThreadPoolExecutor(1) as pool:
+    rows = {k: f for k, f in FIGURES.items() if f.kind == "score" and t.size >= f.least}
+    with ThreadPoolExecutor(1) as pool:  # beside the sorting, what needs no order
+        plain = {k: pool.submit(f.of_scores, t, n) for k, f in rows.items() if f.of_scores}
         curve = roc(t, n)
-        raw = pool.submit(cllr, t, n)
-        figures = {
-            "rocch_eer": eer.rocch_eer(curve),
-            "interpolated_eer": eer.interpolated_eer(curve),
-            "kaldi_eer": eer.kaldi_eer(curve),
-            "vertex_eer": eer.vertex_eer(curve),
-            "min_dcf_01": eer.min_dcf(curve, p_target=0.01),
-            "min_dcf_001": eer.min_dcf(curve, p_target=0.001),
-            "min_cllr": min_cllr(curve),
-            "d_ece": zebra.expected_disclosure(curve),
-            "log10_l": zebra.worst_case_disclosure(curve),
-        }
-        if t.size >= MIN_TARGETS:
-            figures["d_sys"] = d_sys(t, n)
-        return {**figures, "cllr": raw.result()}
+        found = {k: f.of_curve(curve) for k, f in rows.items() if f.of_curve}
+        found |= {k: result.result() for k, result in plain.items()}
+    return {k: found[k] for k in rows}
 
 
-def evaluate(
+def measure_scores(
     scored: Trials, *, resamples: int = 1000, seed: int = 0, confidence: float = 0.95
 ) -> Figures:
     """Every figure of a score set with its interval: what ``voxrisk measure`` prints.
@@ -77,44 +66,68 @@ def evaluate(
     sizes = scored.sizes
     values = score_metrics(scored.target, scored.nontarget)
     ceiling = zebra.worst_case_ceiling(sizes["target"], sizes["nontarget"])
-    chance = {name: DEFINITIONS[name].chance for name in values}
+    chance = {name: FIGURES[name].chance for name in values}
     undefined, spans = {}, dict[str, Interval]()
-    if "d_sys" not in values:
-        undefined["d_sys"] = f"{sizes['target']} target trials; D_sys needs {MIN_TARGETS}"
+    for name, figure in FIGURES.items():
+        if figure.kind == "score" and name not in values:
+            undefined[name] = (
+                f"{sizes['target']} target trials; {figure.label} needs {figure.least}"
+            )
     if resamples:
         weights = speaker_weights(sizes["speaker"], resamples=resamples, seed=seed)
+        draws = bootstrap(scored, weights)
+        draws |= plain_draws(scored, weights, [name for name in values if name not in draws])
         spans = score_intervals(
-            values, bootstrap(scored, weights),
-            speakers=sizes["speaker"], ceiling=ceiling, confidence=confidence,
-        )  # fmt: skip
+            values, draws, speakers=sizes["speaker"], ceiling=ceiling, confidence=confidence
+        )
     try:
         ranked = ranking.ranks(scored.score, scored.query, scored.is_target)
     except InputError as error:
         undefined |= dict.fromkeys(ranking.FIGURES, str(error))
     else:
         speaker = _asking(scored, ranked)
-        for name, figure in ranking.FIGURES.items():
+        for name, rank in ranking.FIGURES.items():
             try:
-                values[name] = figure.value(ranked)
+                values[name] = rank.value(ranked)
             except InputError as error:
                 undefined[name] = str(error)
                 continue
-            chance[name] = figure.chance(ranked)
+            chance[name] = rank.chance(ranked)
             if resamples:
-                spans[name] = figure.interval(ranked, speaker, confidence)
+                spans[name] = rank.interval(ranked, speaker, confidence)
     drawn = {"resamples": resamples, "seed": seed} if resamples else {}
     extra: dict[str, dict[str, Any]] = {"log10_l": {"ceiling": ceiling}}
     return Figures(
         {
             name: Estimate(
-                name, values[name], chance[name], sizes, definition.source, spans.get(name),
+                name, values[name], chance[name], sizes, row.source, spans.get(name),
                 {**drawn, **extra.get(name, {})},
             )
-            for name, definition in DEFINITIONS.items()
+            for name, row in FIGURES.items()
             if name in values
         },
         undefined,
     )  # fmt: skip
+
+
+def plain_draws(
+    scored: Trials, weights: NDArray[np.int32], names: Sequence[str]
+) -> dict[str, Floats]:
+    """Resampled figures that have no compiled form: each resample is made and measured in full."""
+    if not names:
+        return {}
+    found: dict[str, list[float]] = {name: [] for name in names}
+    for row in weights[:PLAIN_DRAWS].astype(np.int64):
+        pair = row[scored.enroll_speaker] * row[scored.trial_speaker]
+        count = np.where(scored.is_target, row[scored.enroll_speaker], pair)
+        again = np.repeat(scored.score, count)
+        same = np.repeat(scored.is_target, count)
+        if same.all() or not same.any():
+            continue
+        for name, value in score_metrics(again[same], again[~same]).items():
+            if name in found:
+                found[name].append(value)
+    return {name: np.array(values) for name, values in found.items()}
 
 
 def _asking(scored: Trials, ranked: ranking.Ranks) -> NDArray[np.int64]:
@@ -173,8 +186,8 @@ def evaluate_similarity(
             undefined[name] = str(error)
             continue
         found[name] = Estimate(
-            name, value, DEFINITIONS[name].chance,
-            {**part.sizes, "speaker": len(whole.speakers)}, DEFINITIONS[name].source, span,
+            name, value, FIGURES[name].chance,
+            {**part.sizes, "speaker": len(whole.speakers)}, FIGURES[name].source, span,
             {"compat": compat, **({"resamples": resamples, "seed": seed} if resamples else {})},
         )  # fmt: skip
     return Figures(found, undefined)

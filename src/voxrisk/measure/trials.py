@@ -13,17 +13,29 @@ from voxrisk.types import InputError
 Codes = NDArray[np.int32]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, init=False)
 class Trials:
     """Scored comparisons of an enrolled speaker with a trial segment.
 
-    Attributes:
+    A trial is a target trial when the two speakers are the same.
+
+    Args:
         score: ``(n,)`` higher means more likely the same speaker.
+        enroll_speaker: ``(n,)`` who is enrolled; any names.
+        trial_speaker: ``(n,)`` who speaks in the trial segment.
+        segment: ``(n,)`` the trial segment (utterance); None: every trial has one of its own.
+
+    Attributes:
+        score: ``(n,)``.
         is_target: ``(n,)`` True where both sides are the same person.
         enroll_speaker: ``(n,)`` index into ``speakers`` of the enrolled person.
         trial_speaker: ``(n,)`` index into ``speakers`` of the person in the trial segment.
         query: ``(n,)`` number of the trial segment: trials of one segment share it.
         speakers: Names.
+
+    >>> t = Trials([2.0, 0.5, 0.1], ["ann", "ann", "bob"], ["ann", "bob", "cy"])
+    >>> t.speakers, t.target
+    (('ann', 'bob', 'cy'), array([2.]))
     """
 
     score: Floats
@@ -32,6 +44,50 @@ class Trials:
     trial_speaker: Codes
     query: Codes
     speakers: tuple[str, ...]
+
+    def __init__(
+        self,
+        score: ArrayLike,
+        enroll_speaker: Sequence[Any] | NDArray[Any],
+        trial_speaker: Sequence[Any] | NDArray[Any],
+        *,
+        segment: Sequence[Any] | NDArray[Any] | None = None,
+    ) -> None:
+        values = np.asarray(score, np.float64)
+        first, second = np.asarray(enroll_speaker), np.asarray(trial_speaker)
+        segments = (
+            np.arange(values.size, dtype=np.int32) if segment is None else np.asarray(segment)
+        )
+        sides = (("enroll_speaker", first), ("trial_speaker", second), ("segment", segments))
+        for name, ids in sides:
+            if ids.shape != values.shape:
+                raise InputError(
+                    f"{name} has shape {ids.shape} beside {values.shape} scores: one id for each "
+                    "score"
+                )
+        names, codes = _numbered(np.concatenate((first, second)))
+        enroll, trial = np.split(codes, 2)
+        query = segments if segment is None else _numbered(segments)[1]
+        self._set(values, enroll == trial, enroll, trial, query, tuple(map(str, names)))
+
+    @classmethod
+    def coded(
+        cls,
+        score: Floats,
+        is_target: NDArray[np.bool_],
+        enroll_speaker: Codes,
+        trial_speaker: Codes,
+        query: Codes,
+        speakers: tuple[str, ...],
+    ) -> "Trials":
+        """Trials whose speakers and segments are numbers already; see the attributes."""
+        made = cls.__new__(cls)
+        made._set(score, is_target, enroll_speaker, trial_speaker, query, speakers)
+        return made
+
+    def _set(self, *values: Any) -> None:
+        for name, value in zip(self.__slots__, values, strict=True):
+            object.__setattr__(self, name, value)
 
     @property
     def target(self) -> Floats:
@@ -57,36 +113,6 @@ class Trials:
             "nontarget": self.score.size - n_target,
             "speaker": len(self.speakers),
         }
-
-
-def trials(
-    score: ArrayLike,
-    enroll_speaker: Sequence[Any] | NDArray[Any],
-    trial_speaker: Sequence[Any] | NDArray[Any],
-    *,
-    segment: Sequence[Any] | NDArray[Any] | None = None,
-) -> Trials:
-    """Make a :class:`Trials` from scores and the two speakers of each comparison.
-
-    A trial is a target trial when the two speakers are the same. ``segment`` names the trial
-    segment (utterance); without it every trial is a segment of its own.
-
-    >>> t = trials([2.0, 0.5, 0.1], ["ann", "ann", "bob"], ["ann", "bob", "cy"])
-    >>> t.speakers, t.target
-    (('ann', 'bob', 'cy'), array([2.]))
-    """
-    values = np.asarray(score, np.float64)
-    first, second = np.asarray(enroll_speaker), np.asarray(trial_speaker)
-    segments = np.arange(values.size, dtype=np.int32) if segment is None else np.asarray(segment)
-    for name, ids in (("enroll_speaker", first), ("trial_speaker", second), ("segment", segments)):
-        if ids.shape != values.shape:
-            raise InputError(
-                f"{name} has shape {ids.shape} beside {values.shape} scores: one id for each score"
-            )
-    names, codes = _numbered(np.concatenate((first, second)))
-    enroll, trial = np.split(codes, 2)
-    query = segments if segment is None else _numbered(segments)[1]
-    return Trials(values, enroll == trial, enroll, trial, query, tuple(map(str, names)))
 
 
 def _numbered(ids: NDArray[Any]) -> tuple[NDArray[Any], Codes]:

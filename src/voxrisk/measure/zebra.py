@@ -4,12 +4,14 @@ Reference: Nautsch et al., "The Privacy ZEBRA: Zero Evidence Biometric Recogniti
 Interspeech 2020.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from voxrisk.measure import _kernels
 from voxrisk.measure.calibration import LN2, pav
-from voxrisk.measure.roc import Roc
+from voxrisk.measure.roc import Roc, roc
 from voxrisk.types import InputError
 
 FULL_DISCLOSURE: float = 1.0 / (2.0 * LN2)
@@ -62,6 +64,28 @@ def worst_case_ceiling(n_target: int, n_nontarget: int) -> float:
         raise InputError(f"{n_target} target and {n_nontarget} nontarget trials; both are needed")
     ratio = n_nontarget / n_target
     return float(np.log10(max((n_target + 1) * ratio, (n_nontarget + 1) / ratio)))
+
+
+@dataclass(frozen=True, slots=True)
+class Zebra:
+    """Expected disclosure in bits, worst case as log10 l, and the category of the worst case."""
+
+    d_ece: float
+    log10_l: float
+    tag: str
+
+
+def zebra(target: ArrayLike | Roc, nontarget: ArrayLike | None = None) -> Zebra:
+    """What a voice gives away on average and in the worst case, with its tag.
+
+    >>> zebra([1.0] * 9, [0.0] * 9).tag
+    'B'
+    """
+    curve = (
+        target if isinstance(target, Roc) else roc(target, [] if nontarget is None else nontarget)
+    )
+    worst = worst_case_disclosure(curve)
+    return Zebra(expected_disclosure(curve), worst, tag(worst))
 
 
 def tag(log10_l: float) -> str:

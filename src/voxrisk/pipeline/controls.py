@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from voxrisk.attack.soundness import target_control, training_control
-from voxrisk.measure import Trials, evaluate, interpolated_eer
+from voxrisk.measure import Trials, interpolated_eer, measure_scores
 from voxrisk.measure.resampling import MIN_SPEAKERS
 from voxrisk.pipeline.attacks import Attack
 from voxrisk.pipeline.evaluation import Evaluation
@@ -37,7 +37,7 @@ class _Setting:
 
     def eer(self, scored: Trials) -> Estimate:
         resamples = self.chosen.limits.resamples if len(scored.speakers) >= MIN_SPEAKERS else 0
-        found = evaluate(
+        found = measure_scores(
             scored,
             resamples=resamples,
             seed=self.chosen.seed,

@@ -11,9 +11,9 @@ from voxrisk.measure import (
     Protocol,
     Trials,
     ece_profile,
-    evaluate,
     evaluate_similarity,
-    population,
+    measure_crowd,
+    measure_scores,
     segment_trials,
     similarity_matrix,
     tag,
@@ -53,7 +53,7 @@ def figures_of(chosen: Evaluation, scored: Trials) -> Mapping[str, Estimate]:
     """Every score figure; with intervals where there are enough speakers."""
     resamples = chosen.limits.resamples if len(scored.speakers) >= MIN_SPEAKERS else 0
     return dict(
-        evaluate(scored, resamples=resamples, seed=chosen.seed, confidence=chosen.confidence)
+        measure_scores(scored, resamples=resamples, seed=chosen.seed, confidence=chosen.confidence)
     )
 
 
@@ -67,7 +67,7 @@ def measure_attack(
     knowledge, curve = attack.knowledge, attack.trials.roc
     figures = figures_of(chosen, attack.trials)
     step = np.unique(np.linspace(0, curve.miss.size - 1, POINTS).astype(int))
-    crowd, notices = measure_crowd(chosen, knowledge.name, attack.enroll, attack.trial)
+    crowd, notices = crowd_of_attack(chosen, knowledge.name, attack.enroll, attack.trial)
     result = AttackResult(
         name=knowledge.name,
         voiceprivacy=knowledge.voiceprivacy,
@@ -98,7 +98,7 @@ def measure_attack(
     return result, notices
 
 
-def measure_crowd(
+def crowd_of_attack(
     chosen: Evaluation, name: str, enrolled: Embeddings, tested: Embeddings
 ) -> tuple[Population | None, list[Notice]]:
     """Singling Out, Linkability and EER for each L that enough speakers have speech for."""
@@ -119,7 +119,7 @@ def measure_crowd(
         confidence=chosen.confidence,
     )
     try:
-        found = population(enrolled=enrolled, tested=tested, attacker=name, protocol=protocol)
+        found = measure_crowd(enrolled=enrolled, tested=tested, attacker=name, protocol=protocol)
     except InputError as error:
         return None, [notice("crowd_failed", attacker=name, detail=str(error))]
     return found, []
@@ -169,7 +169,7 @@ def _among(scored: Trials, member: NDArray[np.bool_]) -> Trials:
     """The trials among some speakers, numbered anew."""
     keep = member[scored.enroll_speaker] & member[scored.trial_speaker]
     number = np.cumsum(member, dtype=np.int32) - np.int32(1)
-    return Trials(
+    return Trials.coded(
         scored.score[keep],
         scored.is_target[keep],
         number[scored.enroll_speaker[keep]],

@@ -6,16 +6,15 @@ from pathlib import Path
 
 from voxrisk.files.embeddings import read_embeddings
 from voxrisk.files.score_matrix import read_score_matrix
+from voxrisk.measure import FIGURES
+from voxrisk.measure.crowd import crowd_of_scores, crowd_of_sets
 from voxrisk.measure.curves import Population, Protocol
 from voxrisk.measure.plda import train_plda
-from voxrisk.measure.population import population_of_scores, population_of_sets
 from voxrisk.measure.scoring import Scorer, cosine
 from voxrisk.notices import notice
 from voxrisk.pipeline.findings import exposed
 from voxrisk.results import AttackResult, Methods, Results
 from voxrisk.types import InputError
-
-LABELS = {"singling_out": "Singling Out", "linkability": "Linkability"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ def study(
         matrix = read_score_matrix(attacker.a)
         if matrix is not None:
             found.append(
-                population_of_scores(
+                crowd_of_scores(
                     matrix.score,
                     matrix.enroll,
                     matrix.trial,
@@ -74,9 +73,7 @@ def study(
                 )
             scorer = train_plda(train)
         tell(f"{attacker.name}: comparing {len(a.utterance):,} utterances")
-        found.append(
-            population_of_sets(a, b, attacker=attacker.name, scorer=scorer, protocol=protocol)
-        )
+        found.append(crowd_of_sets(a, b, attacker=attacker.name, scorer=scorer, protocol=protocol))
     return found
 
 
@@ -86,7 +83,7 @@ def results_of(populations: Sequence[Population], protocol: Protocol) -> Results
     sizes = sorted({e.size for p in populations for e in p.estimates})
     notices = [
         notice("left_out", count=len(who), speakers=who,
-               why=f"too few utterances for {LABELS[metric]} at L = {length} ({p.attacker})")
+               why=f"too few utterances for {FIGURES[metric].label} at L = {length} ({p.attacker})")
         for p in populations
         for length, by_metric in p.excluded.items()
         for metric, who in by_metric.items()

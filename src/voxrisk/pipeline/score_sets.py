@@ -8,11 +8,11 @@ from pathlib import Path
 
 from voxrisk.files.scores import PairTable, join, read_scores, read_speakers, read_trials
 from voxrisk.measure import (
-    DEFINITIONS,
+    FIGURES,
     Similarity,
     Trials,
-    evaluate,
     evaluate_similarity,
+    measure_scores,
     similarity_matrix,
     tag,
 )
@@ -128,7 +128,7 @@ def _measure(s: ScoreSet, resamples: int, seed: int, confidence: float) -> Score
         resamples = 0
     elif n < FEW_SPEAKERS:
         notices.append(notice("few_speakers", speakers=n))
-    found = evaluate(s.trials, resamples=resamples, seed=seed, confidence=confidence)
+    found = measure_scores(s.trials, resamples=resamples, seed=seed, confidence=confidence)
     figures = dict(found)
     undefined = dict(found.undefined)
     if s.trials.score.min() == s.trials.score.max():
@@ -136,7 +136,7 @@ def _measure(s: ScoreSet, resamples: int, seed: int, confidence: float) -> Score
     elif figures["interpolated_eer"].value > REVERSED:
         notices.append(notice("scores_reversed"))
     if s.original is not None:
-        plain = evaluate(s.original, resamples=0)["rocch_eer"].value
+        plain = measure_scores(s.original, resamples=0)["rocch_eer"].value
         if plain > WEAK:
             notices.append(notice("weak_on_original", eer=plain))
     matrices: tuple[Similarity, ...] = ()
@@ -158,7 +158,7 @@ def _measure(s: ScoreSet, resamples: int, seed: int, confidence: float) -> Score
         notices.append(notice("no_similarity", figure="Voice similarity", why="not every pair of "
                               "speakers was compared", detail=str(error)))  # fmt: skip
     notices += [
-        notice("undefined", figure=DEFINITIONS[name].label, why=why.rstrip("."))
+        notice("undefined", figure=FIGURES[name].label, why=why.rstrip("."))
         for name, why in undefined.items()
     ]
     return replace(

@@ -12,7 +12,7 @@ from voxrisk.corpus import Utterance
 from voxrisk.corpus.splits import by_session
 from voxrisk.corpus.trials import Trial, make_trials
 from voxrisk.files.atomic import atomic, write_text
-from voxrisk.measure import Trials, trials
+from voxrisk.measure import Trials
 from voxrisk.types import Embeddings
 
 
@@ -42,7 +42,7 @@ class Sides:
         self, score: Sequence[float] | np.ndarray[tuple[int], np.dtype[np.float64]]
     ) -> Trials:
         """The trials with a score for each."""
-        return trials(
+        return Trials(
             score,
             [t.enroll for t in self.listed],
             [self.rows[t.trial].speaker for t in self.listed],

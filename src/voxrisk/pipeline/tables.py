@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterable, Mapping
 
-from voxrisk.measure import DEFINITIONS
+from voxrisk.measure import FIGURES
 from voxrisk.results import Results
 from voxrisk.types import Estimate
 
@@ -20,7 +20,7 @@ def figure_rows(results: Results) -> list[dict[str, object]]:
 def _row(name: str, e: Estimate, sizes: list[str], *, crowd: bool) -> dict[str, object]:
     span = e.interval
     at = {key: e.parameters.get(key, "") for key in ("L", "N", "chance_paper")} if crowd else {}
-    definition = DEFINITIONS.get(e.name)
+    definition = FIGURES.get(e.name)
     return {
         "attack": name,
         "figure": e.name,

@@ -14,12 +14,6 @@ TAGS = {
     "E": "wrong once in 100,000 to a million",
     "F": "wrong less than once in a million",
 }
-MEANINGS = {
-    "wer": "share of words a speech recogniser gets wrong; lower is better",
-    "pitch_correlation": "1: the melody of speech is kept; 0: it is lost",
-    "dnsmos": "predicted opinion of listeners, 1 (bad) to 5 (excellent)",
-    "duration_change": "how much longer or shorter the speech has become",
-}
 GLOSSARY = (
     (
         "Attacker",

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
+from voxrisk.measure import FIGURES
 from voxrisk.report import charts, words
 from voxrisk.report.charts import PlanePoint, Series
-from voxrisk.report.glossary import GLOSSARY, MEANINGS, QUESTIONS, TAGS
+from voxrisk.report.glossary import GLOSSARY, QUESTIONS, TAGS
 from voxrisk.report.heatmap import blocks, heatmap
 from voxrisk.report.page import write_page
 from voxrisk.report.pdf import write_pdf
@@ -199,14 +200,14 @@ def _utility(utility: UtilityResult) -> list[UtilityRow]:
         UtilityRow(
             name,
             words.LABELS[name],
-            meaning,
+            figure.meaning,
             utility.get(name, "original"),
             utility.get(name, "anonymized"),
             "" if name in utility.figures else utility.missing[name],
             utility.untrusted.get(name, ""),
         )
-        for name, meaning in MEANINGS.items()
-        if name in utility.figures or name in utility.missing
+        for name, figure in FIGURES.items()
+        if figure.meaning and (name in utility.figures or name in utility.missing)
     ]
 
 

@@ -20,7 +20,7 @@ from voxrisk.measure import (
     worst_case_disclosure,
     zero_evidence,
 )
-from voxrisk.measure.d_sys import MIN_TARGETS, bin_edges
+from voxrisk.measure.dsys import MIN_TARGETS, bin_edges
 from voxrisk.report import charts, style, words
 from voxrisk.report.charts import PlanePoint, Series
 from voxrisk.report.figure import EDGE, Entry, Figure, arrange, heading

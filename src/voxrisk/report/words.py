@@ -2,30 +2,13 @@
 
 import math
 
-from voxrisk.measure import DEFINITIONS
+from voxrisk.measure import FIGURES
 from voxrisk.report import style
 from voxrisk.results import AttackResult
 from voxrisk.types import Estimate
 
-# What a figure is called on the pages; the score metrics bring their own names.
-LABELS = {name: definition.label for name, definition in DEFINITIONS.items()} | {
-    "singling_out": "Singling Out",
-    "linkability": "Linkability",
-    "rocch_eer": "Equal error rate (EER)",
-    "wer": "Word error rate (WER)",
-    "pitch_correlation": "Pitch correlation",
-    "dnsmos": "Sound quality (DNSMOS)",
-    "duration_change": "Change of duration",
-    "g_vd": "Voice distinctiveness G_VD",
-}
-UNITS = {name: definition.unit for name, definition in DEFINITIONS.items()} | {
-    "singling_out": "rate",
-    "linkability": "rate",
-    "wer": "rate",
-    "duration_change": "signed rate",
-    "pitch_correlation": "",
-    "dnsmos": "of 5",
-}
+LABELS = {name: figure.plain or figure.label for name, figure in FIGURES.items()}
+UNITS = {name: figure.unit for name, figure in FIGURES.items()}
 LEVELS = {
     "at chance": "Not shown to beat guessing",
     "above chance": "Better than guessing",

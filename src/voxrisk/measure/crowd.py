@@ -4,7 +4,7 @@ One call compares what the attacker holds (``enrolled``) with what was published
 gives Singling Out, Linkability, ROCCH-EER, D_ECE and log10 l for each conversation length L and
 each population size N, with intervals, chance levels and the speakers who are most exposed.
 
-The paper's sets A and B change roles between its two attacks; :func:`population_of_sets` knows how.
+The paper's sets A and B change roles between its two attacks; :func:`crowd_of_sets` knows how.
 Everything else says ``enrolled`` and ``tested``.
 
 Reference: Vauquier et al., "Legally validated evaluation framework for voice anonymization",
@@ -39,7 +39,7 @@ class Sides(NamedTuple):
     tested: Embeddings
 
 
-def population(
+def measure_crowd(
     *,
     enrolled: Embeddings,
     tested: Embeddings,
@@ -77,7 +77,7 @@ def population(
     return _curves(sides, sides, attacker, scorer, p)
 
 
-def population_of_sets(
+def crowd_of_sets(
     a: Embeddings,
     b: Embeddings | None = None,
     *,
@@ -89,7 +89,7 @@ def population_of_sets(
 
     Linkability, EER and ZEBRA: A is enrolled, B is tested. Singling Out, the other way round: B is
     enrolled (gives the predicates), A is tested. So A and B must be the same kind of speech, both
-    original or both anonymized; where they are not, call :func:`population`.
+    original or both anonymized; where they are not, call :func:`measure_crowd`.
 
     Args:
         a: Many speakers.
@@ -99,7 +99,7 @@ def population_of_sets(
         protocol: Lengths, population sizes and everything else that is chosen.
 
     Raises:
-        InputError: As :func:`population`, with A enrolled and B tested.
+        InputError: As :func:`measure_crowd`, with A enrolled and B tested.
     """
     p = protocol or Protocol()
     a = with_at_least(a, p.min_utterances)
@@ -149,7 +149,7 @@ def _curves(link: Sides, isolate: Sides, attacker: str, scorer: Scorer, p: Proto
     return found.population(attacker)
 
 
-def population_of_scores(
+def crowd_of_scores(
     scores: NDArray[np.floating],
     enroll: Names,
     trial: Names,
@@ -158,7 +158,7 @@ def population_of_scores(
     attacker: str = "attacker",
     protocol: Protocol | None = None,
 ) -> Population:
-    """As :func:`population` from a ready score matrix; without Singling Out, which needs more.
+    """As :func:`measure_crowd` from a ready score matrix; without Singling Out, which needs more.
 
     Args:
         scores: ``(n_enroll, n_trial)``, higher for the same speaker.
