@@ -21,7 +21,6 @@ from voxrisk.attack.embed import embed_corpus  # noqa: E402
 from voxrisk.attack.encoders import encoder_identity  # noqa: E402
 from voxrisk.attack.features import filter_banks  # noqa: E402
 from voxrisk.attack.heads import TwoHeads, aam_loss, reverse_gradient  # noqa: E402
-from voxrisk.attack.progress import Progress  # noqa: E402
 from voxrisk.attack.recipes import (  # noqa: E402
     PAPER,
     RECIPES,
@@ -385,13 +384,3 @@ def test_two_processes_train_one_attacker(shared, tmp_path):
     )
     assert done.returncode == 0, done.stderr[:4000]
     assert load_encoder(out).dimension == 8
-
-
-def test_the_estimate_is_the_recent_pace_times_what_is_left(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr("voxrisk.attack.progress.time.monotonic", lambda: now[0])
-    progress = Progress(1_000, show=False)
-    for step in range(100):
-        now[0] += 1.0 if step < 20 else 3.0  # the machine got busy
-        progress.step(step, "")
-    assert progress.left(99) == pytest.approx(900 * 3.0)

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.corpus import Utterance, read_audio
+from voxrisk.store import hash_of, resumable
 from voxrisk.types import InputError, require
-from voxrisk.utility.journal import resumable
 
 Floats = NDArray[np.float64]
 
@@ -94,10 +94,9 @@ def pitch_correlations(
     _world()
     settings = {"what": "pitch correlation 1", "compat": compat}
     return resumable(
-        functools.partial(_correlate_batch, compat),
+        functools.partial(_correlate, compat),
         list(zip(original, anonymized, strict=True)),
-        rows=lambda pair: pair,
-        settings=settings,
+        key=functools.partial(hash_of, settings),
         journal=journal,
         workers=workers,
         label="correlating pitch",
@@ -111,17 +110,12 @@ def _world() -> Any:
         return require("pyworld", extra="utility")
 
 
-def _correlate_batch(
-    compat: str | None, batch: list[tuple[Utterance, Utterance]]
-) -> list[float | str]:
-    found: list[float | str] = []
-    for pair in batch:
-        tracks = [track_pitch(read_audio(row, rate=RATE)) for row in pair]
-        try:
-            found.append(pitch_correlation(*tracks, compat=compat))
-        except InputError as error:
-            found.append(str(error))
-    return found
+def _correlate(compat: str | None, pair: tuple[Utterance, Utterance]) -> float | str:
+    tracks = [track_pitch(read_audio(row, rate=RATE)) for row in pair]
+    try:
+        return pitch_correlation(*tracks, compat=compat)
+    except InputError as error:
+        return str(error)
 
 
 def _stretch(track: Floats, length: int) -> Floats:
