@@ -17,7 +17,7 @@ log = logging.getLogger("voxrisk")
 WINDOW = 50  # reports that set the pace: recent ones, so that a busy machine shows
 LINE_SECONDS = 30.0  # lines are at least this far apart,
 LINE_SHARE = 0.1  # and a line tells of this much more work,
-SILENCE_SECONDS = 300.0  # or that the work still goes on
+SILENCE_SECONDS = 600.0  # or that the work still goes on
 _bars: list[Any] = []  # the bar on the screen, if any
 
 

@@ -5,9 +5,12 @@ import errno
 import os
 import uuid
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from voxrisk.types import InputError
+
+SYNC_THREADS = 32  # they only wait
 
 
 @contextlib.contextmanager
@@ -28,17 +31,22 @@ def atomic(path: Path | str, *, sync: bool = True) -> Iterator[Path]:
         with naming_a_full_disk(path):
             yield part
             if sync:
-                sync_files([part])
+                _sync(part)
             part.replace(path)
     finally:
         part.unlink(missing_ok=True)
 
 
 def sync_files(paths: Iterable[Path]) -> None:
-    """Wait until files are on the disk; many at once take a fraction of the time of one by one."""
-    for path in paths:
-        with naming_a_full_disk(path), path.open("rb+") as stream:
-            os.fsync(stream.fileno())
+    """Wait until files are on the disk: together, which takes a fraction of one after another."""
+    with ThreadPoolExecutor(SYNC_THREADS) as pool:
+        for _ in pool.map(_sync, paths):
+            pass
+
+
+def _sync(path: Path) -> None:
+    with naming_a_full_disk(path), path.open("rb+") as stream:
+        os.fsync(stream.fileno())
 
 
 @contextlib.contextmanager
