@@ -33,11 +33,8 @@ def dies(item: int) -> int:
 
 
 def test_a_killed_worker_is_named_with_the_way_out() -> None:
-    found = []
     with pytest.raises(InputError, match=r"count: one of 2 worker .*memory.*--workers 1"):
-        for item in run(dies, range(6), workers=2, label="count"):
-            found.append(item)
-    assert found == list(range(len(found)))
+        list(run(dies, range(6), workers=2, label="count"))
 
 
 def test_a_gpu_is_fed_by_one_process_and_batches_leave_turns_for_all() -> None:

@@ -116,7 +116,7 @@ def anonymize(
         "utterances": len(corpus),
         "jobs": _digest(jobs),
     }
-    if not _open_run(out, settings, force=force):
+    if not _open_run(out, settings, [row.utterance for row in corpus], force=force):
         return read_corpus(out)
     plan = Plan(name, json.dumps(options or {}, sort_keys=True), seed, out)
     made = resumable(
@@ -263,12 +263,14 @@ def _file(utterance: str) -> Path:
     return Path("audio") / file_name(utterance, ".flac")
 
 
-def _open_run(out: Path, settings: Mapping[str, Any], *, force: bool) -> bool:
+def _open_run(
+    out: Path, settings: Mapping[str, Any], utterances: Sequence[str], *, force: bool
+) -> bool:
     """Prepare the output folder; False if the same run is already complete in it."""
     record = out / "run.json"
     same = _read_settings(record) == settings
     if same and (out / "manifest.csv").is_file() and not force:
-        gone = [row.utterance for row in read_corpus(out) if not _is_there(row.path)]
+        gone = [name for name in utterances if not _is_there(out / _file(name))]
         if not gone:
             return False
         log.warning("%s: the audio of %d utterances is gone (the first: %s); it is made again",

@@ -5,7 +5,6 @@ and after anonymization, averaged over utterances.
 """
 
 import functools
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,8 @@ from numpy.typing import NDArray
 
 from voxrisk.corpus import Utterance, read_audio
 from voxrisk.store import hash_of, resumable
-from voxrisk.types import InputError, require
+from voxrisk.types import InputError
+from voxrisk.vocoder import pyworld
 
 Floats = NDArray[np.float64]
 
@@ -104,10 +104,7 @@ def pitch_correlations(
 
 
 def _world() -> Any:
-    with warnings.catch_warnings():  # pyworld imports pkg_resources, which warns about itself
-        warnings.filterwarnings("ignore", message="pkg_resources is deprecated")
-        warnings.filterwarnings("ignore", message="Deprecated call to `pkg_resources")
-        return require("pyworld", extra="utility")
+    return pyworld("utility")
 
 
 def _correlate(compat: str | None, pair: tuple[Utterance, Utterance]) -> float | str:
