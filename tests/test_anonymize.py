@@ -81,6 +81,57 @@ def test_kill_minus_9_then_the_same_command_gives_the_same_bytes(
     assert [r.utterance for r in read_corpus(killed)] == [r.utterance for r in some]
 
 
+def test_damaged_output_is_noticed_and_made_again(
+    some: list[Utterance],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Of an unfinished run only the damaged file, of a finished one everything."""
+    anonymize(some[:4], tmp_path / "whole", "mcadams", workers=1)
+    out = tmp_path / "out"
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("voxrisk.protect.run._close_run", stop)
+    with pytest.raises(KeyboardInterrupt):
+        anonymize(some[:4], out, "mcadams", workers=1)
+    monkeypatch.undo()
+    first, second = sorted(out.glob("audio/*.flac"))[:2]
+    first.write_bytes(first.read_bytes()[:-1] + b"x")
+    kept = second.stat().st_mtime_ns
+    anonymize(some[:4], out, "mcadams", workers=1)
+    assert _tree(out) == _tree(tmp_path / "whole")
+    assert second.stat().st_mtime_ns == kept
+    assert "finished files of 1 items are damaged; made again" in caplog.text
+    for harm in (Path.unlink, lambda path: path.write_bytes(b"")):
+        caplog.clear()
+        harm(first)
+        anonymize(some[:4], out, "mcadams", workers=1)
+        assert _tree(out) == _tree(tmp_path / "whole")
+        assert "the audio of 1 utterances is gone" in caplog.text
+
+
+def test_a_source_that_changed_since_the_kill_is_converted_again(
+    some: list[Utterance], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = dataclasses.replace(some[0], path=tmp_path / "a.wav")
+    write_audio(row.path, read_audio(some[0]), rate=16_000)
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("voxrisk.protect.run._close_run", stop)
+    with pytest.raises(KeyboardInterrupt):
+        anonymize([row], tmp_path / "out", "mcadams", workers=1)
+    monkeypatch.undo()
+    write_audio(row.path, read_audio(some[1]), rate=16_000)
+    for name in ("out", "fresh"):
+        anonymize([row], tmp_path / name, "mcadams", workers=1)
+    assert _tree(tmp_path / "out") == _tree(tmp_path / "fresh")
+
+
 def test_one_worker_or_two_give_the_same_bytes(some: list[Utterance], tmp_path: Path) -> None:
     for workers in (1, 2):
         anonymize(some, tmp_path / str(workers), "mcadams", seed=3, workers=workers)

@@ -21,7 +21,6 @@ from voxrisk.attack.embed import embed_corpus  # noqa: E402
 from voxrisk.attack.encoders import encoder_identity  # noqa: E402
 from voxrisk.attack.features import filter_banks  # noqa: E402
 from voxrisk.attack.heads import TwoHeads, aam_loss, reverse_gradient  # noqa: E402
-from voxrisk.attack.progress import Progress  # noqa: E402
 from voxrisk.attack.recipes import (  # noqa: E402
     PAPER,
     RECIPES,
@@ -219,7 +218,9 @@ def test_processes_share_each_batch_without_overlap(count, size, world):
     assert len(set(seen.tolist())) == len(seen) >= count - 2 * world + 1 or count < 2 * world
 
 
-def test_a_training_that_was_killed_goes_on_to_the_same_weights(rows, cache, tmp_path, monkeypatch):
+def test_a_training_that_was_killed_goes_on_to_the_same_weights(
+    rows, cache, tmp_path, monkeypatch, caplog
+):
     whole = train_attacker(rows, tmp_path / "whole", TINY, adversarial=True, cache=cache, workers=1)
     assert [e.w_target for e in whole.epochs] == [0.0, 0.5, 1.0]
 
@@ -240,6 +241,17 @@ def test_a_training_that_was_killed_goes_on_to_the_same_weights(rows, cache, tmp
     monkeypatch.undo()
     train_attacker(rows, tmp_path / "killed", TINY, **again)
     expected, found = weights(tmp_path / "whole"), weights(tmp_path / "killed")
+    assert all(torch.equal(found[name], value) for name, value in expected.items())
+
+    for name in ("attacker.json", "embedding_model.ckpt"):  # not finished, its state damaged
+        (tmp_path / "killed" / name).unlink()
+    (tmp_path / "killed" / "checkpoint.pt").write_bytes(b"PK broken")
+    samples = next(cache.glob("decode-*/samples.i16"))
+    samples.write_bytes(samples.read_bytes()[:-2])
+    train_attacker(rows, tmp_path / "killed", TINY, **again)
+    assert "the training begins again" in caplog.text
+    assert "samples.i16 is not as it was written; it is made again" in caplog.text
+    found = weights(tmp_path / "killed")
     assert all(torch.equal(found[name], value) for name, value in expected.items())
 
     with (tmp_path / "whole" / "curves.csv").open() as stream:
@@ -386,13 +398,3 @@ def test_two_processes_train_one_attacker(shared, tmp_path):
     )
     assert done.returncode == 0, done.stderr[:4000]
     assert load_encoder(out).dimension == 8
-
-
-def test_the_estimate_is_the_recent_pace_times_what_is_left(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr("voxrisk.attack.progress.time.monotonic", lambda: now[0])
-    progress = Progress(1_000, show=False)
-    for step in range(100):
-        now[0] += 1.0 if step < 20 else 3.0  # the machine got busy
-        progress.step(step, "")
-    assert progress.left(99) == pytest.approx(900 * 3.0)

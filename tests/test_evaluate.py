@@ -1,7 +1,6 @@
 """``voxrisk evaluate`` from speech to results: real audio, a real encoder, real faults."""
 
 import json
-import multiprocessing
 import os
 import shutil
 import signal
@@ -263,28 +262,6 @@ def test_choices_that_cannot_be(tmp_path: Path) -> None:
     bad.write_text("original: x\nanonymiser: y\n")
     with pytest.raises(InputError, match="unknown keys anonymiser"):
         read_yaml(bad)
-
-
-def slow_stage(folder: Path, log: Path) -> None:
-    def make(inside: Path) -> None:
-        with log.open("a") as stream:
-            stream.write("made\n")
-        time.sleep(0.5)
-        (inside / "result").write_text("done")
-
-    Stages(folder).run("check", {"x": 1}, make, label="test")
-
-
-def test_two_runs_at_once_do_the_work_once(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    arguments = (tmp_path / "stages", tmp_path / "log")
-    pair = [context.Process(target=slow_stage, args=arguments) for _ in range(2)]
-    for process in pair:
-        process.start()
-    for process in pair:
-        process.join()
-        assert process.exitcode == 0
-    assert (tmp_path / "log").read_text() == "made\n"
 
 
 def test_a_stage_that_failed_is_not_done(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """The two anonymizers without any trained model, on real speech."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -104,3 +106,17 @@ def test_pitch_conversion_moves_mean_and_spread_and_leaves_unvoiced_alone() -> N
     assert np.array_equal(out == 0, f0 == 0)
     assert np.log(out[out > 0]).mean() == pytest.approx(np.log(200))
     assert np.log(out[out > 0]).std() == pytest.approx(0.2)
+
+
+def test_world_needs_no_setuptools() -> None:
+    """Pyworld's own import asks ``pkg_resources``, which setuptools 82 does not have any more."""
+    code = (
+        "import sys; sys.modules['pkg_resources'] = None\n"
+        "import numpy as np\n"
+        "from voxrisk.protect.world import pitch\n"
+        "from voxrisk.utility.pitch import track_pitch\n"
+        "tone = np.sin(np.arange(8000) * 2 * np.pi * 150 / 16000).astype(np.float32)\n"
+        "print(round(float(np.median(pitch(tone)))), round(float(np.median(track_pitch(tone)))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["150", "150"]

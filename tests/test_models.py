@@ -86,6 +86,19 @@ def test_offline_with_a_full_cache_everything_works(
     assert model_path("tiny") == path
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the places of Linux")
+def test_the_cache_lies_where_the_platform_keeps_such_things(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VOXRISK_CACHE", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for value, place in (("", ".cache"), (str(tmp_path / "x"), "x")):
+        monkeypatch.setenv("XDG_CACHE_HOME", value)
+        assert models.cache_folder() == tmp_path / place / "voxrisk"
+    monkeypatch.setenv("VOXRISK_CACHE", str(tmp_path / "mine"))
+    assert models.cache_folder() == tmp_path / "mine"
+
+
 def test_a_damaged_cache_is_noticed_and_mended(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ def test_import_and_help_load_nothing_heavy() -> None:
         "from typer.testing import CliRunner\n"
         "assert CliRunner().invoke(voxrisk.cli.app, ['--help']).exit_code == 0\n"
         "heavy = {'numpy', 'scipy', 'numba', 'torch', 'matplotlib', 'pyarrow', 'soundfile'}\n"
+        "heavy |= {'rich', 'filelock', 'platformdirs'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

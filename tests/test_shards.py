@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from voxrisk.shards import run
+from voxrisk.shards import per_batch, run
+from voxrisk.types import InputError
 
 
 def double(item: int) -> int:
@@ -23,6 +24,25 @@ def test_results_come_in_order_and_errors_as_they_are(workers: int, threads: boo
     assert list(run(double, range(7), workers=workers, threads=threads)) == list(range(0, 14, 2))
     with pytest.raises(ValueError, match="-1 is negative"):
         list(run(double, [1, -1, 2], workers=workers, threads=threads))
+
+
+def dies(item: int) -> int:
+    if item == 5:
+        os.kill(os.getpid(), signal.SIGKILL)  # as the system does when memory runs out
+    return item
+
+
+def test_a_killed_worker_is_named_with_the_way_out() -> None:
+    with pytest.raises(InputError, match=r"count: one of 2 worker .*memory.*--workers 1"):
+        list(run(dies, range(6), workers=2, label="count"))
+
+
+def test_a_gpu_is_fed_by_one_process_and_batches_leave_turns_for_all() -> None:
+    assert list(run(lambda _: os.getpid(), [1, 2], workers=2, device="cuda:0")) == [os.getpid()] * 2
+    assert per_batch(1, most=8, workers=2) == 1
+    assert per_batch(0, most=8, workers=2) == 1
+    assert per_batch(9, most=8, workers=1) == 3
+    assert per_batch(9_000, most=8, workers=2) == 8
 
 
 SCRIPT = """

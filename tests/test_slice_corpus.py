@@ -110,6 +110,39 @@ def test_names_depend_on_the_secret_only(
     assert len(set(names)) == 4
 
 
+def test_damaged_slices_of_a_stopped_run_are_made_again(
+    tmp_path: Path,
+    speech: list[Utterance],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    plan, out = Plan(1.0, fixed=True), tmp_path / "out"
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    slice_corpus(speech, tmp_path / "whole", plan=plan, workers=1)
+    monkeypatch.setattr("voxrisk.protect.slice_corpus._write_manifest", stop)
+    with pytest.raises(KeyboardInterrupt):
+        slice_corpus(speech, out, plan=plan, workers=1)
+    monkeypatch.undo()
+    damaged, gone = sorted(out.rglob("*.flac"))[:2]
+    damaged.write_bytes(b"")  # as a power cut leaves it
+    gone.unlink()
+    slice_corpus(speech, out, plan=plan, workers=1)
+    assert files(out) == files(tmp_path / "whole")
+    assert "are damaged; made again" in caplog.text
+
+
+def test_a_damaged_plan_of_a_stopped_run_says_the_way_out(
+    tmp_path: Path, speech: list[Utterance]
+) -> None:
+    (tmp_path / "out.partial").mkdir()
+    (tmp_path / "out.partial" / "run.json").write_text("{")
+    with pytest.raises(InputError, match=r"run\.json: is damaged.*add --force to begin again"):
+        slice_corpus(speech, tmp_path / "out", plan=Plan(1.0, fixed=True))
+
+
 def test_the_key_must_not_be_published(tmp_path: Path, speech: list[Utterance]) -> None:
     with pytest.raises(InputError, match="must not lie in the folder that is given away"):
         slice_corpus(

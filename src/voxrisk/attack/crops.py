@@ -1,6 +1,5 @@
 """The speech a training reads: decoded once, split for validation, cut into crops and batches."""
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,10 @@ from voxrisk.attack.recipes import Recipe
 from voxrisk.corpus import Utterance, read_audio
 from voxrisk.files.atomic import atomic
 from voxrisk.shards import run
+from voxrisk.store import Store, hash_of
 from voxrisk.types import InputError, require
+
+SAMPLES, LENGTHS = "samples.i16", "lengths.npy"
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ def decode_corpus(
     target_column: str | None = None,
     workers: int | None = None,
 ) -> Speech:
-    """Decode every utterance into ``folder``, once; a second call finds the file there.
+    """Decode every utterance into the store ``folder``, once; a second call finds it there.
 
     Args:
         rows: The training set.
@@ -76,17 +78,19 @@ def decode_corpus(
                 "the target head needs the target speaker that the anonymizer chose"
             )
     jobs = [(row, float(speed)) for row in rows for speed in speeds]
-    digest = hashlib.sha256(repr([_job_key(*job) for job in jobs]).encode()).hexdigest()[:24]
-    sound, index = folder / f"{digest}.i16", folder / f"{digest}.npy"
-    if not (sound.exists() and index.exists()):
+
+    def make(inside: Path) -> None:
         lengths = []
-        with atomic(sound) as part, part.open("wb") as stream:
+        with atomic(inside / SAMPLES) as part, part.open("wb") as stream:
             for samples in run(_decode, jobs, workers=workers, label="decode"):
                 stream.write(samples.tobytes())
                 lengths.append(len(samples))
-        with atomic(index) as part:
+        with atomic(inside / LENGTHS) as part:
             np.save(part, np.array(lengths, dtype=np.int64))
-    length = np.load(index)
+
+    inputs = {"jobs": hash_of([(row, speed) for row, speed in jobs])}
+    entry = Store(folder).entry("decode", inputs, make, label=f"{len(rows)} utterances")
+    sound, length = entry / SAMPLES, np.load(entry / LENGTHS)
     sources, source = np.unique([_spoken(row.speaker, s) for row, s in jobs], return_inverse=True)
     targets = target = None
     if target_column:
@@ -101,12 +105,6 @@ def decode_corpus(
         tuple(sources.tolist()),
         None if targets is None else tuple(targets.tolist()),
     )
-
-
-def _job_key(row: Utterance, speed: float) -> tuple[str, ...]:
-    stat = row.path.stat() if row.path.exists() else None
-    facts = (row.path, row.start, row.end, speed, stat and stat.st_size, stat and stat.st_mtime_ns)
-    return tuple(map(str, facts))
 
 
 def _spoken(speaker: str, speed: float) -> str:

@@ -4,7 +4,6 @@ A shard's file is named after the hash of everything its vectors depend on, so a
 where the first was killed, and never takes up vectors of other audio or of another encoder.
 """
 
-import hashlib
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from voxrisk.attack.encoder import RATE, Encoder, check_speech
 from voxrisk.attack.encoders import load_encoder
 from voxrisk.corpus import Utterance, read_audio
 from voxrisk.files.embeddings import read_embeddings, write_embeddings
-from voxrisk.shards import cores, run
+from voxrisk.store import hash_of, resumable
 from voxrisk.types import Embeddings, InputError
 
 SHARD_SECONDS = 240.0
@@ -52,15 +51,21 @@ def embed_corpus(
     output = Path(output)
     parts = output.with_name(output.name + ".parts")
     first = _encoder(encoder, device)
-    gpu = str(getattr(first, "device", "cpu")).startswith("cuda")
-    workers = 1 if gpu else min(workers or cores(), cores())
     shards = [
         _Shard(group, parts / f"{_digest(group, first)}.npz", encoder, device)
         for group in _groups(rows)
     ]
-    todo = [shard for shard in shards if not shard.path.exists()]
-    for _ in run(_embed_shard, todo, workers=workers, label="embed"):
-        pass
+    resumable(
+        _embed_shard,
+        shards,
+        key=lambda shard: shard.path.stem,
+        journal=parts / "journal.jsonl",
+        files=_files,
+        batch=1,
+        workers=workers,
+        label="embed",
+        device=str(getattr(first, "device", "cpu")),
+    )
     found = [read_embeddings(shard.path) for shard in shards]
     row = {name: i for i, name in enumerate(np.concatenate([f.utterance for f in found]).tolist())}
     order = [row[r.utterance] for r in rows]
@@ -91,15 +96,14 @@ def _groups(rows: Sequence[Utterance]) -> list[tuple[Utterance, ...]]:
 
 
 def _digest(rows: Sequence[Utterance], encoder: Encoder) -> str:
-    digest = hashlib.sha256(encoder.identity.encode())
     for row in rows:
-        try:
-            stat = row.path.stat()
-        except OSError as error:
-            raise InputError(f"utterance {row.utterance}: {row.path} cannot be read") from error
-        parts = (row.utterance, row.path, row.start, row.end, stat.st_size, stat.st_mtime_ns)
-        digest.update(repr(tuple(map(str, parts))).encode())
-    return digest.hexdigest()[:32]
+        if not row.path.is_file():
+            raise InputError(f"utterance {row.utterance}: {row.path} cannot be read")
+    return hash_of(encoder.identity, [(row.utterance, row.speaker, row) for row in rows])
+
+
+def _files(shard: _Shard, _: None) -> list[Path]:
+    return [shard.path]
 
 
 @lru_cache(maxsize=1)

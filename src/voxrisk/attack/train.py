@@ -39,13 +39,14 @@ from voxrisk.attack.encoder import CENTRE, CHECKPOINT, RATE
 from voxrisk.attack.features import filter_banks, frame_count
 from voxrisk.attack.heads import CosineHead, TwoHeads
 from voxrisk.attack.parallel import World, join_world
-from voxrisk.attack.progress import Progress
 from voxrisk.attack.recipes import Recipe, cyclic_rate, target_weight
 from voxrisk.corpus import Utterance
 from voxrisk.files.atomic import atomic, write_text
+from voxrisk.progress import Progress, log
 from voxrisk.types import InputError
 
 STATE = "checkpoint.pt"
+FACTS = "attacker.json"  # written last
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +124,13 @@ def train_attacker(
     }
     run = _Run(speech, recipe, seed, zero, start, world)
     done = run.resume(folder / STATE, facts)
-    for epoch in range(len(done) + 1, recipe.epochs + 1):
-        done.append(run.epoch(epoch))
-        if world.first:
-            run.save(folder / STATE, facts, done)
-            write_curves(folder, done)
+    run.progress.done = len(done) * run.per_epoch
+    with run.progress:
+        for epoch in range(len(done) + 1, recipe.epochs + 1):
+            done.append(run.epoch(epoch))
+            if world.first:
+                run.save(folder / STATE, facts, done)
+                write_curves(folder, done)
     centre = run.mean_vector() if recipe.centre else None
     if world.first:
         if centre is not None:
@@ -135,14 +138,14 @@ def train_attacker(
                 np.save(stream, centre)
         with atomic(folder / CHECKPOINT) as part:
             torch.save(run.model.encoder.state_dict(), part)
-        write_text(folder / "attacker.json", json.dumps(facts, indent=2) + "\n")
+        write_text(folder / FACTS, json.dumps(facts, indent=2) + "\n")
     world.wait()
     return Trained(folder, tuple(done))
 
 
 def forget_training(folder: Path) -> None:
     """Remove what a training left in ``folder``, and nothing else."""
-    made = (STATE, CHECKPOINT, CENTRE, "attacker.json", "curves.csv", "curves.svg", "curves.png")
+    made = (STATE, CHECKPOINT, CENTRE, FACTS, "curves.csv", "curves.svg", "curves.png")
     for name in made:
         (folder / name).unlink(missing_ok=True)
 
@@ -188,7 +191,7 @@ class _Run:
         if not self.per_epoch:
             raise InputError(f"the training set gives only {crops} crops: too few for one batch")
         self.steps = self.per_epoch * recipe.epochs
-        self.progress = Progress(self.steps, show=world.first)
+        self.progress = Progress("train", self.steps, show=world.first)
 
     def epoch(self, epoch: int) -> Epoch:
         """Train one epoch and measure both heads on the held-out crops."""
@@ -211,7 +214,7 @@ class _Run:
             rate = cyclic_rate(step, recipe=self.recipe, steps=self.steps)
             losses = self._step(crops, chosen, weight, rate)
             sums += torch.stack([*losses, torch.ones_like(losses[0])])
-            self.progress.step(step, f"epoch {epoch}/{self.recipe.epochs}")
+            self.progress.at(step + 1, f"epoch {epoch}/{self.recipe.epochs}")
         source, target, count = (float(x) for x in self.world.sum(sums))
         if not np.isfinite(source + target):
             raise InputError(
@@ -335,7 +338,13 @@ class _Run:
         """Take up a checkpoint of the same training, if there is one."""
         if not path.exists():
             return []
-        state: Any = read_tensors(path)
+        try:
+            state: Any = read_tensors(path)
+        except InputError as error:
+            if (path.parent / FACTS).exists():
+                raise  # a finished training, which is not written over
+            log.warning("%s; the training begins again", error)
+            return []
         try:
             before = json.loads(state["facts"])
             now = json.loads(json.dumps(facts))

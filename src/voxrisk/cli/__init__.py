@@ -1,5 +1,6 @@
 """The ``voxrisk`` command. Each command lives in its own file and imports its heavy parts late."""
 
+import logging
 import sys
 
 import typer
@@ -19,6 +20,7 @@ from voxrisk.cli.score import score
 from voxrisk.cli.slice import slice_
 from voxrisk.cli.train import train
 from voxrisk.cli.utility import utility
+from voxrisk.progress import talk
 from voxrisk.types import InputError, MissingExtraError
 
 app = typer.Typer(
@@ -34,7 +36,10 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def _root(
     version: bool = typer.Option(False, "--version", help="Print the version and stop."),
+    verbose: bool = typer.Option(False, "-v", "--verbose", help="Tell more of what goes on."),
+    quiet: bool = typer.Option(False, "-q", "--quiet", help="Tell only what is wrong."),
 ) -> None:
+    talk(logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO)
     if version:
         from voxrisk import __version__
 

@@ -1,12 +1,12 @@
 """``voxrisk population``: the risk against population size and conversation length."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from voxrisk.progress import log
 from voxrisk.types import InputError
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def population(
     attackers = [Attacker(name, a, b, plda), *(_attacker(text, plda) for text in attacker or [])]
     published = read_published(under) if under else []
     folder = output_folder(output, force=force)
-    found = study(attackers, protocol, tell=_tell)
+    found = study(attackers, protocol, tell=log.info)
     people = sorted(
         {risk.speaker for p in found for risk in p.speakers}
         | {s for p in found for by in p.excluded.values() for who in by.values() for s in who}
@@ -150,11 +150,6 @@ def _attacker(text: str, plda: Path | None) -> "Attacker":
     if not sign or not name or not 1 <= len(parts) <= 2 or not all(parts):
         raise InputError(f"--attacker {text}: expected NAME=A or NAME=A,B")
     return Attacker(name, Path(parts[0]), Path(parts[1]) if len(parts) == 2 else None, plda)
-
-
-def _tell(message: str) -> None:
-    if sys.stderr.isatty():
-        print(message, file=sys.stderr)
 
 
 def _cell(e: "Estimate") -> str:

@@ -124,13 +124,18 @@ def _ogg_is_cut(path: Path) -> bool:
     return not (whole and tail[at + 5] & 4)
 
 
-def write_audio(path: Path | str, samples: NDArray[np.float32], *, rate: int) -> None:
-    """Write mono samples ``(n,)`` as 16-bit FLAC or WAV (by the ending), whole or not at all."""
+def write_audio(
+    path: Path | str, samples: NDArray[np.float32], *, rate: int, sync: bool = True
+) -> None:
+    """Write mono samples ``(n,)`` as 16-bit FLAC or WAV (by the ending), whole or not at all.
+
+    ``sync`` waits for the disk, see :func:`voxrisk.files.atomic.atomic`.
+    """
     soundfile: Any = require("soundfile", extra="audio")
     path = Path(path)
     if path.suffix.lower() not in (".flac", ".wav"):
         raise InputError(f"{path}: audio is written as .flac or .wav")
     if not np.isfinite(samples).all():
         raise InputError(f"{path}: refusing to write samples that are not finite")
-    with atomic(path) as part:
+    with atomic(path, sync=sync) as part:
         soundfile.write(part, samples, rate, subtype="PCM_16")

@@ -1,8 +1,8 @@
 """Anonymize a whole corpus: in parallel, the same whatever the number of workers, and resumable.
 
-What is finished is known from a journal next to the audio; each worker writes its own. A killed run
-leaves whole files and whole journal lines (a torn last line is dropped), so the same command goes
-on where it stopped and ends with the same bytes as an undisturbed run.
+What is finished is known from a journal next to the audio (:mod:`voxrisk.store`). A killed run
+leaves whole files and whole journal lines, so the same command goes on where it stopped and ends
+with the same bytes as an undisturbed run.
 """
 
 import functools
@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,14 +26,16 @@ from voxrisk.corpus import (
     write_audio,
     write_corpus,
 )
-from voxrisk.files.atomic import output_folder, write_text
+from voxrisk.files.atomic import output_folder, remove_leftovers, sync_files, write_text
+from voxrisk.progress import log
 from voxrisk.protect.anonymizers import Anonymizer, Samples, anonymizer
 from voxrisk.protect.targets import Vectors, select_targets, speakers_of, unit_generator, unit_of
-from voxrisk.shards import cores, run
+from voxrisk.store import Failed, hash_of, resumable
 from voxrisk.types import InputError
 
 RATE = 16_000
 TIMES = "times.json"  # the one file of a run that differs each time
+JOURNAL = Path(".journal", "done.jsonl")
 PEAK = 0.99
 MOST_TOGETHER = 32
 
@@ -114,26 +116,28 @@ def anonymize(
         "utterances": len(corpus),
         "jobs": _digest(jobs),
     }
-    if not _open_run(out, settings, force=force):
+    if not _open_run(out, settings, [row.utterance for row in corpus], force=force):
         return read_corpus(out)
-    done = _read_journals(out)
     plan = Plan(name, json.dumps(options or {}, sort_keys=True), seed, out)
-    left = [job for job in jobs if job.row.utterance not in done]
-    failed: list[str] = []
-    for errors in run(
-        functools.partial(_convert_group, plan),
-        _groups(left, workers or cores()),
+    made = resumable(
+        functools.partial(_convert, plan),
+        jobs,
+        key=lambda job: hash_of(settings, job.row.utterance, job.unit, job.row, job.targets),
+        journal=out / JOURNAL,
+        files=functools.partial(_files, plan),
+        group=lambda job: tuple(name for name, _ in job.targets),  # a voice is learnt once
+        batch=MOST_TOGETHER,
         workers=workers,
         label=tool.name,
-    ):
-        failed.extend(errors)
+    )
+    failed = [line.reason for line in made if isinstance(line, Failed)]
     if failed:
         more = f" and {len(failed) - 10} more" if len(failed) > 10 else ""
         raise InputError(
             f"{len(failed)} of {len(jobs)} utterances failed: {'; '.join(failed[:10])}{more}. "
             "The others are kept: mend the cause and run the same command again"
         )
-    return _close_run(out, jobs, settings)
+    return _close_run(out, jobs, settings, [m for m in made if not isinstance(m, Failed)])
 
 
 def finish(samples: Samples, *, length: int | None) -> tuple[Samples, float]:
@@ -205,15 +209,6 @@ def _target_speech(
     return tuple(speech)
 
 
-def _groups(jobs: Sequence[Job], workers: int) -> list[list[Job]]:
-    """Jobs with the same target together, so that a worker learns its voice once."""
-    most = max(1, min(MOST_TOGETHER, -(-len(jobs) // (4 * workers))))
-    groups: dict[tuple[str, ...], list[Job]] = {}
-    for job in jobs:
-        groups.setdefault(tuple(name for name, _ in job.targets), []).append(job)
-    return [g[i : i + most] for g in groups.values() for i in range(0, len(g), most)]
-
-
 @functools.lru_cache(maxsize=2)
 def _tool(name: str, options: str) -> Anonymizer:
     return anonymizer(name, json.loads(options))
@@ -227,21 +222,14 @@ def _voice(name: str, options: str, speaker: str, paths: tuple[tuple[Any, ...], 
     return learn(speaker, [read_audio(row, rate=RATE) for row in rows])
 
 
-def _convert_group(plan: Plan, jobs: Sequence[Job]) -> list[str]:
-    """Convert utterances one after another; returns what failed, the rest is in the journal."""
-    failed = []
-    journal = plan.out / ".journal" / f"{os.getpid()}.jsonl"
-    for job in jobs:
-        before = _cpu_seconds()
-        try:
-            line = _convert(plan, job)
-        except (InputError, ValueError) as error:
-            failed.append(f"{job.row.utterance}: {error}")
-            continue
-        line["cpu_seconds"] = round(_cpu_seconds() - before, 4)
-        with journal.open("ab", buffering=0) as stream:
-            stream.write(json.dumps(line).encode() + b"\n")
-    return failed
+def _convert(plan: Plan, job: Job) -> dict[str, Any] | Failed:
+    """Convert one utterance; returns what the manifest must know, or why it failed."""
+    before = _cpu_seconds()
+    try:
+        line = _convert_speech(plan, job)
+    except (InputError, ValueError) as error:
+        return Failed(f"{job.row.utterance}: {error}")
+    return {**line, "cpu_seconds": round(_cpu_seconds() - before, 4)}
 
 
 def _cpu_seconds() -> float:
@@ -250,7 +238,7 @@ def _cpu_seconds() -> float:
     return used.user + used.system + used.children_user + used.children_system
 
 
-def _convert(plan: Plan, job: Job) -> dict[str, Any]:
+def _convert_speech(plan: Plan, job: Job) -> dict[str, Any]:
     tool = _tool(plan.name, plan.options)
     voices = [
         _voice(plan.name, plan.options, name, tuple((r.path, r.start, r.end) for r in rows))
@@ -261,25 +249,33 @@ def _convert(plan: Plan, job: Job) -> dict[str, Any]:
     drawn = tool.draw(generator)
     length = len(samples) if tool.keeps_duration else None
     protected, scale = finish(tool.convert(samples, voices, generator, **drawn), length=length)
-    write_audio(plan.out / _file(job.row.utterance), protected, rate=RATE)
+    # The journal knows its hash, and all files are synced before the manifest is written.
+    write_audio(plan.out / _file(job.row.utterance), protected, rate=RATE, sync=False)
     changed = {"scale": round(scale, 6)} if scale < 1 else {}
-    return {
-        "utterance": job.row.utterance,
-        "duration": len(protected) / RATE,
-        "drawn": {**drawn, **changed},
-    }
+    return {"duration": len(protected) / RATE, "drawn": {**drawn, **changed}}
+
+
+def _files(plan: Plan, job: Job, _: Any) -> list[Path]:
+    return [plan.out / _file(job.row.utterance)]
 
 
 def _file(utterance: str) -> Path:
     return Path("audio") / file_name(utterance, ".flac")
 
 
-def _open_run(out: Path, settings: Mapping[str, Any], *, force: bool) -> bool:
+def _open_run(
+    out: Path, settings: Mapping[str, Any], utterances: Sequence[str], *, force: bool
+) -> bool:
     """Prepare the output folder; False if the same run is already complete in it."""
     record = out / "run.json"
-    same = record.is_file() and json.loads(record.read_text(encoding="utf-8")) == settings
+    same = _read_settings(record) == settings
     if same and (out / "manifest.csv").is_file() and not force:
-        return False
+        gone = [name for name in utterances if not _is_there(out / _file(name))]
+        if not gone:
+            return False
+        log.warning("%s: the audio of %d utterances is gone (the first: %s); it is made again",
+                    out, len(gone), gone[0])  # fmt: skip
+        (out / "manifest.csv").unlink()
     if not same:
         try:
             output_folder(out, force=force)
@@ -301,28 +297,25 @@ def _open_run(out: Path, settings: Mapping[str, Any], *, force: bool) -> bool:
     return True
 
 
-def _read_journals(out: Path) -> dict[str, dict[str, Any]]:
-    return {
-        line["utterance"]: line
-        for line in _journal_lines(out)
-        if (out / _file(line["utterance"])).is_file()
-    }
+def _read_settings(record: Path) -> Any:
+    try:
+        return json.loads(record.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
 
 
-def _journal_lines(out: Path) -> Iterator[dict[str, Any]]:
-    for journal in sorted((out / ".journal").glob("*.jsonl")):
-        for line in journal.read_bytes().splitlines():
-            try:
-                yield json.loads(line)
-            except ValueError:
-                continue  # torn by a kill: this utterance is done again
+def _is_there(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0
 
 
-def _close_run(out: Path, jobs: Sequence[Job], settings: Mapping[str, Any]) -> list[Utterance]:
-    done = _read_journals(out)
+def _close_run(
+    out: Path,
+    jobs: Sequence[Job],
+    settings: Mapping[str, Any],
+    made: Sequence[Mapping[str, Any]],
+) -> list[Utterance]:
     rows = []
-    for job in jobs:
-        line = done[job.row.utterance]
+    for job, line in zip(jobs, made, strict=True):
         parameters = {**settings["parameters"], **line["drawn"]}
         extra = {
             "anonymizer": settings["anonymizer"],
@@ -344,13 +337,13 @@ def _close_run(out: Path, jobs: Sequence[Job], settings: Mapping[str, Any]) -> l
             )
         )
     speech = sum(row.duration or 0.0 for row in rows)
-    work = sum(line.get("cpu_seconds", 0.0) for line in done.values())
+    work = sum(line.get("cpu_seconds", 0.0) for line in made)
     times = {"speech_seconds": round(speech, 3), "cpu_seconds": round(work, 2)}
     write_text(out / TIMES, json.dumps(times) + "\n")
+    sync_files(row.path for row in rows)
     write_corpus(out / "manifest.csv", rows)
-    shutil.rmtree(out / ".journal")
-    for part in (out / "audio").glob(".*.part.flac"):
-        part.unlink()
+    shutil.rmtree(out / JOURNAL.parent)
+    remove_leftovers(out / "audio")
     return rows
 
 

@@ -8,6 +8,7 @@ and all files carry the same date, because the order they were written in is the
 
 import csv
 import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -21,10 +22,10 @@ from typing import Any
 
 from voxrisk.corpus.audio import read_audio, write_audio
 from voxrisk.corpus.table import Utterance, file_name, write_corpus
-from voxrisk.files.atomic import atomic, write_text
+from voxrisk.files.atomic import atomic, remove_leftovers, sync_files, write_text
 from voxrisk.protect.aligner import RATE, align
 from voxrisk.protect.slicing import Slice, Word, slice_fixed, slice_words
-from voxrisk.shards import run
+from voxrisk.store import hash_of, resumable
 from voxrisk.types import InputError
 
 WITHHELD = "withheld"
@@ -52,15 +53,8 @@ class Plan:
     rate: int = RATE
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """Some utterances, their words where they are known already, and where the slices go."""
-
-    rows: tuple[Utterance, ...]
-    words: tuple[list[Word] | None, ...]
-    plan: Plan
-    folder: Path
-    note: Path
+# One utterance, and its words where they are known already.
+Task = tuple[Utterance, list[Word] | None]
 
 
 def slice_corpus(
@@ -94,22 +88,22 @@ def slice_corpus(
         raise InputError("the corpus has no text to align; give --alignment, or use --fixed")
     work = folder.with_name(folder.name + ".partial")
     plan = _begin(work, plan, utterances, alignment)
-    tasks = [
-        Task(
-            rows=tuple(chunk := utterances[at : at + CHUNK]),
-            words=tuple(alignment.get(row.utterance) if alignment else None for row in chunk),
-            plan=plan,
-            folder=folder,
-            note=work / f"{at // CHUNK:06d}.json",
-        )
-        for at in range(0, len(utterances), CHUNK)
-    ]
+    made = resumable(
+        functools.partial(_slice_utterance, plan, folder),
+        [(row, alignment.get(row.utterance) if alignment else None) for row in utterances],
+        key=functools.partial(_task_key, plan),
+        journal=work / "journal.jsonl",
+        files=functools.partial(_files, folder),
+        batch=CHUNK,
+        workers=workers,
+        label="slice",
+    )
     counts: Counter[str] = Counter()
     rows: list[dict[str, Any]] = []
-    for note in run(slice_task, tasks, workers=workers, label="slice"):
-        done = json.loads(note.read_text(encoding="utf-8"))
+    for done in made:
         counts.update(done["counts"])
         rows += done["slices"]
+    sync_files(folder / row["path"] for row in rows)
     if plan.shuffle and key is not None:
         _write_key(key, rows, plan)
     _write_manifest(folder, rows, {row.utterance: row for row in utterances}, plan)
@@ -130,13 +124,20 @@ def _begin(
     mark = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     started = work / "run.json"
     if started.is_file():
-        before = json.loads(started.read_text(encoding="utf-8"))
-        if before["mark"] != mark:
+        try:
+            before = json.loads(started.read_text(encoding="utf-8"))
+            same, seed = before["mark"] == mark, before["seed"]
+        except (ValueError, LookupError, TypeError) as error:
+            raise InputError(
+                f"{started}: is damaged, and held the secret of a run that was not finished; "
+                "add --force to begin again"
+            ) from error
+        if not same:
             raise InputError(
                 f"{work}: a run with other options or another corpus was not finished; "
                 "repeat that command, or add --force to begin again"
             )
-        return dataclasses.replace(plan, seed=before["seed"])
+        return dataclasses.replace(plan, seed=seed)
     seed = secrets.randbits(128) if plan.shuffle and plan.seed is None else plan.seed
     write_text(started, json.dumps({"mark": mark, "seed": seed}))
     return dataclasses.replace(plan, seed=seed)
@@ -144,14 +145,10 @@ def _begin(
 
 def _tidy(folder: Path, *, same_date: bool) -> None:
     """Remove what a kill left half-written, and level the dates of what is given away."""
-    for place, _, files in os.walk(folder, topdown=False):
-        for name in files:
-            if name.startswith(".") and ".part" in name:
-                Path(place, name).unlink()
-            elif same_date:
-                os.utime(Path(place, name), (PUBLISHED_DATE, PUBLISHED_DATE))
-        if same_date:
-            os.utime(place, (PUBLISHED_DATE, PUBLISHED_DATE))
+    remove_leftovers(folder)
+    if same_date:
+        for path in (*folder.rglob("*"), folder):
+            os.utime(path, (PUBLISHED_DATE, PUBLISHED_DATE))
 
 
 def discard(folder: Path | str) -> None:
@@ -162,23 +159,21 @@ def discard(folder: Path | str) -> None:
     (folder / "manifest.csv").unlink(missing_ok=True)
 
 
-def slice_task(task: Task) -> Path:
-    """Slice some utterances; the note of what was made appears when all files are there."""
-    if task.note.is_file():
-        return task.note
-    slices: list[dict[str, Any]] = []
-    counts: Counter[str] = Counter()
-    for row, ready in zip(task.rows, task.words, strict=True):
-        made, count = _slice_utterance(row, ready, task.plan, task.folder)
-        slices += made
-        counts.update(count)
-    write_text(task.note, json.dumps({"slices": slices, "counts": counts}, ensure_ascii=False))
-    return task.note
+def _task_key(plan: Plan, task: Task) -> str:
+    """Hash of all that the slices of an utterance depend on, and their names."""
+    row, words = task
+    known = None if words is None else [dataclasses.astuple(word) for word in words]
+    facts = (row.utterance, row.speaker, row.text, row.language)
+    return hash_of(dataclasses.astuple(plan), facts, row, known)
 
 
-def _slice_utterance(
-    row: Utterance, ready: list[Word] | None, plan: Plan, folder: Path
-) -> tuple[list[dict[str, Any]], dict[str, int]]:
+def _files(folder: Path, _: Task, done: Mapping[str, Any]) -> list[Path]:
+    return [folder / row["path"] for row in done["slices"]]
+
+
+def _slice_utterance(plan: Plan, folder: Path, task: Task) -> dict[str, Any]:
+    """Slice one utterance; returns a record of each slice, and what was counted."""
+    row, ready = task
     samples = read_audio(row, rate=plan.rate)
     signal = len(samples) / plan.rate
     if ready is not None:
@@ -198,9 +193,9 @@ def _slice_utterance(
         name = _name(row.utterance, place, plan)
         path = _path(name, row, plan)
         part = samples[round(piece.start * plan.rate) : round(piece.end * plan.rate)]
-        write_audio(folder / path, part, rate=plan.rate)
+        write_audio(folder / path, part, rate=plan.rate, sync=False)
         made.append(_record(name, path, row.utterance, place, piece, len(part) / plan.rate))
-    return made, _counts(words, slices, row, ready)
+    return {"slices": made, "counts": _counts(words, slices, row, ready)}
 
 
 def _counts(

@@ -5,7 +5,6 @@ target speaker: log F0 by mean and spread, the envelope by a frequency warp (voc
 then by mean and spread of its cepstrum. Timing stays, and which frames are voiced.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.types import InputError, require
+from voxrisk.types import InputError
+from voxrisk.vocoder import pyworld
 
 RATE = 16_000
 PERIOD = 5.0  # milliseconds between frames
@@ -22,10 +22,8 @@ N_CEPSTRA = 40
 WARPS = np.arange(0.80, 1.251, 0.01)
 
 
-def _pyworld() -> Any:
-    with warnings.catch_warnings():  # pyworld imports pkg_resources, which warns about itself
-        warnings.simplefilter("ignore")
-        return require("pyworld", extra="protect")
+def _world() -> Any:
+    return pyworld("protect")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,33 +52,33 @@ class Statistics:
 
 def pitch(samples: NDArray[np.float32]) -> NDArray[np.float64]:
     """F0 in hertz for each 5 ms ``(t,)``, 0 where unvoiced."""
-    pyworld = _pyworld()
+    vocoder = _world()
     x = _long_enough(samples)
-    f0, times = pyworld.dio(x, RATE, frame_period=PERIOD, allowed_range=0.2)
-    return np.asarray(pyworld.stonemask(x, f0, times, RATE))
+    f0, times = vocoder.dio(x, RATE, frame_period=PERIOD, allowed_range=0.2)
+    return np.asarray(vocoder.stonemask(x, f0, times, RATE))
 
 
 def analyse(samples: NDArray[np.float32]) -> Speech:
     """Split ``samples (n,)`` at 16 kHz into pitch, envelope and aperiodicity."""
-    pyworld = _pyworld()
+    vocoder = _world()
     x = _long_enough(samples)
     f0 = pitch(samples)
     times = np.arange(len(f0)) * PERIOD / 1000
-    envelope = pyworld.cheaptrick(x, f0, times, RATE, fft_size=N_FFT)
-    noise = pyworld.d4c(x, f0, times, RATE, fft_size=N_FFT)
+    envelope = vocoder.cheaptrick(x, f0, times, RATE, fft_size=N_FFT)
+    noise = vocoder.d4c(x, f0, times, RATE, fft_size=N_FFT)
     return Speech(
         f0,
-        pyworld.code_spectral_envelope(envelope, RATE, N_CEPSTRA),
-        pyworld.code_aperiodicity(noise, RATE),
+        vocoder.code_spectral_envelope(envelope, RATE, N_CEPSTRA),
+        vocoder.code_aperiodicity(noise, RATE),
     )
 
 
 def synthesise(speech: Speech, length: int) -> NDArray[np.float32]:
     """Turn frames back into exactly ``length`` samples at 16 kHz."""
-    pyworld = _pyworld()
-    envelope = pyworld.decode_spectral_envelope(np.ascontiguousarray(speech.cepstra), RATE, N_FFT)
-    noise = pyworld.decode_aperiodicity(np.ascontiguousarray(speech.aperiodicity), RATE, N_FFT)
-    samples = pyworld.synthesize(np.ascontiguousarray(speech.f0), envelope, noise, RATE, PERIOD)
+    vocoder = _world()
+    envelope = vocoder.decode_spectral_envelope(np.ascontiguousarray(speech.cepstra), RATE, N_FFT)
+    noise = vocoder.decode_aperiodicity(np.ascontiguousarray(speech.aperiodicity), RATE, N_FFT)
+    samples = vocoder.synthesize(np.ascontiguousarray(speech.f0), envelope, noise, RATE, PERIOD)
     return fit_length(samples.astype(np.float32), length)
 
 
@@ -165,7 +163,7 @@ def _long_enough(samples: NDArray[np.float32]) -> NDArray[np.float64]:
 
 def _log_envelope(cepstra: NDArray[np.float64]) -> NDArray[np.float64]:
     frames = np.ascontiguousarray(np.atleast_2d(cepstra))
-    envelope: NDArray[np.float64] = _pyworld().decode_spectral_envelope(frames, RATE, N_FFT)
+    envelope: NDArray[np.float64] = _world().decode_spectral_envelope(frames, RATE, N_FFT)
     return np.log(envelope)
 
 
@@ -178,7 +176,7 @@ def _warp(cepstra: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
     part = position - low
     stretched = envelope[:, low] * (1 - part) + envelope[:, low + 1] * part
     envelope = np.ascontiguousarray(np.exp(stretched))
-    return np.asarray(_pyworld().code_spectral_envelope(envelope, RATE, N_CEPSTRA))
+    return np.asarray(_world().code_spectral_envelope(envelope, RATE, N_CEPSTRA))
 
 
 def _warp_ratio(source: NDArray[np.float64], target: NDArray[np.float64]) -> float:

@@ -5,7 +5,6 @@ and after anonymization, averaged over utterances.
 """
 
 import functools
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.corpus import Utterance, read_audio
-from voxrisk.types import InputError, require
-from voxrisk.utility.journal import resumable
+from voxrisk.store import hash_of, resumable
+from voxrisk.types import InputError
+from voxrisk.vocoder import pyworld
 
 Floats = NDArray[np.float64]
 
@@ -94,10 +94,9 @@ def pitch_correlations(
     _world()
     settings = {"what": "pitch correlation 1", "compat": compat}
     return resumable(
-        functools.partial(_correlate_batch, compat),
+        functools.partial(_correlate, compat),
         list(zip(original, anonymized, strict=True)),
-        rows=lambda pair: pair,
-        settings=settings,
+        key=functools.partial(hash_of, settings),
         journal=journal,
         workers=workers,
         label="correlating pitch",
@@ -105,23 +104,15 @@ def pitch_correlations(
 
 
 def _world() -> Any:
-    with warnings.catch_warnings():  # pyworld imports pkg_resources, which warns about itself
-        warnings.filterwarnings("ignore", message="pkg_resources is deprecated")
-        warnings.filterwarnings("ignore", message="Deprecated call to `pkg_resources")
-        return require("pyworld", extra="utility")
+    return pyworld("utility")
 
 
-def _correlate_batch(
-    compat: str | None, batch: list[tuple[Utterance, Utterance]]
-) -> list[float | str]:
-    found: list[float | str] = []
-    for pair in batch:
-        tracks = [track_pitch(read_audio(row, rate=RATE)) for row in pair]
-        try:
-            found.append(pitch_correlation(*tracks, compat=compat))
-        except InputError as error:
-            found.append(str(error))
-    return found
+def _correlate(compat: str | None, pair: tuple[Utterance, Utterance]) -> float | str:
+    tracks = [track_pitch(read_audio(row, rate=RATE)) for row in pair]
+    try:
+        return pitch_correlation(*tracks, compat=compat)
+    except InputError as error:
+        return str(error)
 
 
 def _stretch(track: Floats, length: int) -> Floats:

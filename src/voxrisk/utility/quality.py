@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.corpus import Utterance, read_audio
+from voxrisk.store import hash_of, resumable
 from voxrisk.types import InputError, require
-from voxrisk.utility.journal import resumable
 
 RATE = 16_000
 WINDOW = 144_160  # samples, 9.01 s
@@ -97,11 +97,11 @@ def rate_quality(
     check_compat(compat)
     _session()
     versions = [version("speechmos"), version("onnxruntime")]
+    settings = {"what": "dnsmos 1", "compat": compat, "versions": versions}
     found = resumable(
-        functools.partial(_rate_batch, compat),
+        functools.partial(_rate, compat),
         utterances,
-        rows=lambda row: [row],
-        settings={"what": "dnsmos 1", "compat": compat, "versions": versions},
+        key=functools.partial(hash_of, settings),
         journal=journal,
         workers=workers,
         label="marking quality",
@@ -109,9 +109,9 @@ def rate_quality(
     return [Quality(*marks) for marks in found]
 
 
-def _rate_batch(compat: str | None, batch: list[Utterance]) -> list[list[float | bool]]:
-    marks = [dnsmos(read_audio(row, rate=RATE), compat=compat) for row in batch]
-    return [[m.overall, m.signal, m.background, m.silent] for m in marks]
+def _rate(compat: str | None, row: Utterance) -> list[Any]:
+    marks = dnsmos(read_audio(row, rate=RATE), compat=compat)
+    return [marks.overall, marks.signal, marks.background, marks.silent]
 
 
 @functools.lru_cache(maxsize=1)

@@ -14,9 +14,9 @@ from typing import Any
 
 from voxrisk.corpus import Utterance, read_audio
 from voxrisk.models import MODELS, model_path
+from voxrisk.store import hash_of, resumable
 from voxrisk.types import Estimate, InputError, require
 from voxrisk.utility.estimates import ratio_estimate
-from voxrisk.utility.journal import resumable
 from voxrisk.utility.text import normalise
 
 RATE = 16_000
@@ -150,7 +150,7 @@ def transcribe(
         utterances: What to recognise.
         asr: ``"whisper-tiny.en"``, ``"whisper-base"``, or a folder with a CTranslate2 Whisper.
         language: Language tag; the English recognisers know ``"en"`` only.
-        journal: File that keeps what is done, see :mod:`voxrisk.utility.journal`.
+        journal: File that keeps what is done, see :mod:`voxrisk.store`.
         workers: Processes of one thread each.
 
     Raises:
@@ -166,10 +166,9 @@ def transcribe(
         "versions": [version("faster-whisper"), version("ctranslate2")],
     }
     return resumable(
-        functools.partial(_transcribe_batch, str(folder), code),
+        functools.partial(_transcribe, str(folder), code),
         utterances,
-        rows=lambda row: [row],
-        settings=settings,
+        key=functools.partial(hash_of, settings),
         journal=journal,
         workers=workers,
         label=f"recognising with {asr}",
@@ -215,8 +214,8 @@ def _model(folder: str) -> Any:
     )
 
 
-def _transcribe_batch(folder: str, language: str, batch: list[Utterance]) -> list[str]:
-    return [_recognise(_model(folder), row, language) for row in batch]
+def _transcribe(folder: str, language: str, row: Utterance) -> str:
+    return _recognise(_model(folder), row, language)
 
 
 def _recognise(model: Any, row: Utterance, language: str) -> str:
