@@ -10,14 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from voxrisk.attack.adapted import AdaptedEncoder, Adapter, read_adapter
 from voxrisk.attack.adapter import (
     UNLEARN,
-    AdaptedEncoder,
-    Adapter,
     Unlearn,
     adapter_fit,
     fit_adapter,
-    read_adapter,
     target_names,
     train_adapter,
     write_adapter,

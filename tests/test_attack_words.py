@@ -8,7 +8,8 @@ import pytest
 
 from voxrisk.attack.words import score_words
 from voxrisk.corpus import Utterance, read_corpus
-from voxrisk.corpus.trials import Trial, read_enrolments, read_trials
+from voxrisk.corpus.trials import Trial, read_enrolments
+from voxrisk.files.scores import read_trials
 from voxrisk.measure.eer import rocch_eer
 from voxrisk.types import InputError
 
@@ -66,7 +67,7 @@ def test_books_give_readers_away_a_little(shared: Path) -> None:
     """librispeech_eval, trials.csv: 45.3 % by an independent TF-IDF with cosine (± 0.5)."""
     folder = shared / "librispeech_eval"
     rows = read_corpus(folder)
-    listed = list(read_trials(folder / "trials.csv"))
+    listed = [Trial(*pair) for pair in read_trials(folder / "trials.csv").pairs()]
     enrolments = read_enrolments(folder / "enroll.csv")
     scored = score_words(rows, rows, listed, enrolments=enrolments)
     assert rocch_eer(scored.target, scored.nontarget) == pytest.approx(0.453, abs=0.005)
