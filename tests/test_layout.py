@@ -5,34 +5,30 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "voxrisk"
 # Room → the rooms it may import from. A module that is no package is a room of its own.
+# Any room above may keep, run and tell of long work.
+WORK = {"types", "files", "models", "shards", "store", "journal", "progress", "vocoder", "corpus"}
 MAP = {
     "types": set(),
     "knowledge": {"types"},
     "notices": set(),
+    "vocoder": {"types"},
     "measure": {"types"},
     "progress": {"types"},
     "shards": {"types", "progress"},
     "files": {"types", "notices", "measure"},
-    "store": {"types", "files", "progress"},
     "models": {"types", "files", "progress"},
     "results": {"types", "notices", "files"},
     "corpus": {"types", "files", "models", "shards", "progress"},
-    "protect": {"types", "files", "models", "shards", "store", "progress", "corpus"},
-    "attack": {"types", "files", "models", "shards", "store", "progress", "corpus", "measure"},
-    "utility": {
-        "types", "files", "models", "shards", "store", "progress", "corpus", "measure", "results",
-    },
+    "journal": {"types", "files", "progress", "shards", "corpus"},
+    "store": {"types", "files", "progress", "journal", "corpus"},
+    "protect": WORK,
+    "attack": {*WORK, "measure"},
+    "utility": {*WORK, "measure", "results"},
     "report": {"types", "knowledge", "files", "notices", "measure", "results"},
-    "pipeline": {
-        "types", "knowledge", "files", "models", "notices", "shards", "store", "progress",
-        "results", "corpus", "protect", "attack", "utility", "measure", "report",
-    },
-    "api": {"types", "results", "corpus", "protect", "attack", "measure", "report", "pipeline"},
-    "cli": {
-        "types", "knowledge", "files", "models", "notices", "shards", "store", "progress",
-        "results", "corpus", "protect", "attack", "utility", "measure", "report", "pipeline",
-    },
-}  # fmt: skip
+}
+MAP["pipeline"] = set(MAP)
+MAP["api"] = set(MAP)
+MAP["cli"] = set(MAP)
 
 
 def modules() -> dict[str, Path]:

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from voxrisk.corpus import Utterance, write_audio
-from voxrisk.store import DONE, Failed, Journal, Line, Store, digest_corpus, hash_of, resumable
+from voxrisk.journal import Failed, Journal, Line, hash_of, resumable
+from voxrisk.store import DONE, Store, digest_corpus
 from voxrisk.types import InputError
 
 Text = pytest.LogCaptureFixture
@@ -162,7 +163,7 @@ def test_a_corpus_is_hashed_once_and_a_garbled_memory_is_made_anew(
         assert digest_corpus(rows, memory) == first
         assert "hashes.json" in caplog.text
         caplog.clear()
-        monkeypatch.setattr("voxrisk.store._content", lambda _: pytest.fail("it is remembered"))
+        monkeypatch.setattr("voxrisk.store.hash_audio", lambda _: pytest.fail("it is remembered"))
         assert digest_corpus(rows, memory) == first
         assert not warnings(caplog)
         monkeypatch.undo()
@@ -309,7 +310,7 @@ def test_a_worker_killed_by_the_system_loses_nothing_that_is_finished(
 KILLED = """
 import os, sys, time
 from pathlib import Path
-from voxrisk.store import resumable
+from voxrisk.journal import resumable
 
 def stage(number):
     if number == 5 and sys.argv[2] == "killed":

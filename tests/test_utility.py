@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxrisk.corpus import Utterance, read_audio, read_corpus, write_audio, write_corpus
+from voxrisk.journal import resumable
 from voxrisk.measure import speaker_weights
 from voxrisk.models import model_path
 from voxrisk.results import Results, UtilityResult
-from voxrisk.store import resumable
 from voxrisk.types import Estimate, InputError
 from voxrisk.utility import (
     dnsmos,

@@ -12,8 +12,9 @@ from voxrisk.attack.encoder import RATE, check_speech
 from voxrisk.attack.recipes import Recipe
 from voxrisk.corpus import Utterance, read_audio
 from voxrisk.files.atomic import atomic
+from voxrisk.journal import hash_of
 from voxrisk.shards import run
-from voxrisk.store import Store, hash_of
+from voxrisk.store import Store
 from voxrisk.types import InputError, require
 
 SAMPLES, LENGTHS = "samples.i16", "lengths.npy"

@@ -16,7 +16,7 @@ from voxrisk.attack.encoder import RATE, Encoder, check_speech
 from voxrisk.attack.encoders import load_encoder
 from voxrisk.corpus import Utterance, read_audio
 from voxrisk.files.embeddings import read_embeddings, write_embeddings
-from voxrisk.store import hash_of, resumable
+from voxrisk.journal import hash_of, resumable
 from voxrisk.types import Embeddings, InputError
 
 SHARD_SECONDS = 240.0

@@ -1,6 +1,6 @@
 """Anonymize a whole corpus: in parallel, the same whatever the number of workers, and resumable.
 
-What is finished is known from a journal next to the audio (:mod:`voxrisk.store`). A killed run
+What is finished is known from a journal next to the audio (:mod:`voxrisk.journal`). A killed run
 leaves whole files and whole journal lines, so the same command goes on where it stopped and ends
 with the same bytes as an undisturbed run.
 """
@@ -27,10 +27,10 @@ from voxrisk.corpus import (
     write_corpus,
 )
 from voxrisk.files.atomic import output_folder, remove_leftovers, sync_files, write_text
+from voxrisk.journal import Failed, hash_of, resumable
 from voxrisk.progress import log
 from voxrisk.protect.anonymizers import Anonymizer, Samples, anonymizer
 from voxrisk.protect.targets import Vectors, select_targets, speakers_of, unit_generator, unit_of
-from voxrisk.store import Failed, hash_of, resumable
 from voxrisk.types import InputError
 
 RATE = 16_000

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.corpus import Utterance, read_audio
-from voxrisk.store import hash_of, resumable
+from voxrisk.journal import hash_of, resumable
 from voxrisk.types import InputError, require
 
 RATE = 16_000

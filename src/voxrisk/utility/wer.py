@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from voxrisk.corpus import Utterance, read_audio
+from voxrisk.journal import hash_of, resumable
 from voxrisk.models import MODELS, model_path
-from voxrisk.store import hash_of, resumable
 from voxrisk.types import Estimate, InputError, require
 from voxrisk.utility.estimates import ratio_estimate
 from voxrisk.utility.text import normalise
@@ -150,7 +150,7 @@ def transcribe(
         utterances: What to recognise.
         asr: ``"whisper-tiny.en"``, ``"whisper-base"``, or a folder with a CTranslate2 Whisper.
         language: Language tag; the English recognisers know ``"en"`` only.
-        journal: File that keeps what is done, see :mod:`voxrisk.store`.
+        journal: File that keeps what is done, see :mod:`voxrisk.journal`.
         workers: Processes of one thread each.
 
     Raises:
