@@ -24,6 +24,8 @@ from voxrisk.report.html import write_report
 from voxrisk.results import Results, UtilityResult
 from voxrisk.types import Estimate, InputError
 
+FIXTURES = Path(__file__).parent / "fixtures"
+
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -61,6 +63,41 @@ def test_results_hold_the_verdict_and_every_attacker(run: tuple[Path, Results]) 
     assert "Only 6 speakers" in texts(results)
     eer = {a.name: a.eer.value for a in results.attacks}
     assert eer["original"] <= eer["ignorant"]
+
+
+def test_figures_are_those_of_schema_1_but_for_what_was_wrong(run: tuple[Path, Results]) -> None:
+    """The results of the same speech before the redesign, mapped from the old form to the new.
+
+    What may differ: Singling Out tested the enrolled speech; intervals were of another kind and are
+    not compared; D_sys was 0 where it is undefined (fewer than 20 targets).
+    """
+    _, results = run
+    before = json.loads((FIXTURES / "results-schema-1.json").read_text(encoding="utf-8"))
+    assert [a["name"] for a in before["attackers"]] == [a.name for a in results.attacks]
+    for old in before["attackers"]:
+        new = results.attackers[old["name"]]
+        assert (old["enrols"], old["reference"], old["zebra_tag"]) == (
+            new.enrols, new.reference, new.tag,
+        )  # fmt: skip
+        dropped = set(old["figures"]) - set(new.figures)
+        assert dropped <= {"d_sys", "precision_at_10"}
+        for name, estimate in new.figures.items():
+            assert estimate.value == old["figures"][name], name
+            assert estimate.chance == old["chance"][name], name
+        for point in old["population"]:
+            found = new.at(point["metric"], point["L"], point["N"])
+            if point["metric"] != "singling_out" and found is not None:
+                assert (found.value, found.chance) == (point["value"], point["chance"])
+        lengths = {e["L"] for e in old["population"]}
+        assert {e.length for e in new.crowd} <= lengths
+        if new.crowd and max(e.length for e in new.crowd) == max(lengths):
+            assert [p.linkability for p in new.speakers] == old["linked"]
+    old = before["methods"]
+    assert (old["effort"], old["seed"], old["resamples"], old["trials"]) == (
+        results.methods.effort, results.methods.seed, results.methods.resamples,
+        dict(results.methods.trials),
+    )  # fmt: skip
+    assert old["hashes"] == dict(results.methods.hashes)
 
 
 def test_what_is_tested_is_the_published_speech(run: tuple[Path, Results]) -> None:
