@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -510,3 +511,59 @@ def test_another_encoder_under_the_same_path_is_another_encoder(tmp_path: Path) 
     assert first == encoder_identity(str(tmp_path))
     file.write_bytes(b"two")
     assert encoder_identity(str(file)) != first
+
+
+def test_effort_paper_trains_from_nothing_and_a_weak_training_is_no_privacy(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Paper 3's attackers end to end at tiny size: too little speech makes no attacker."""
+    from voxrisk.attack.recipes import RECIPES
+    from voxrisk.attack.sizes import EcapaSize
+
+    size = EcapaSize(16, attention=8, squeeze=8, embedding=16)
+    tiny = replace(RECIPES["paper"], size=size, epochs=2, batch=16, zero_epochs=1)
+    monkeypatch.setitem(RECIPES, "paper", tiny)
+    rows = make_demo(tmp_path / "voices", voices=30, sentences=1)
+    known = {row.speaker for row in read_corpus(corpus)}
+    write_corpus(tmp_path / "train.csv", [row for row in rows if row.speaker not in known])
+    asked = chosen(
+        corpus,
+        anonymizer="world",
+        train=tmp_path / "train.csv",
+        effort="paper",
+        attackers=("informed", "informed + adversarial"),
+    )
+    results = evaluate_speech(asked, tmp_path / "run")
+    assert results.verdict is not None
+    for name in ("informed", "informed + adversarial"):
+        attack = results.attackers[name]
+        assert "an ECAPA-TDNN, trained on this anonymizer's speech" in attack.extractor
+        assert attack.training is not None
+        assert attack.training.targets
+        controls = {c.code: c for c in results.controls if c.attacker == name}
+        assert controls.keys() == {"positive", "training"}
+        assert not all(c.passed for c in controls.values())
+        assert not attack.ranked
+        assert name in results.verdict.headline
+    weights = list((tmp_path / "run" / "stages").glob("train-*/attacker/centre.npy"))
+    assert len(weights) == 2
+    curves = (weights[0].parent / "curves.csv").read_text().splitlines()
+    assert len(curves) == 3  # a header and two epochs
+
+
+def test_a_limit_keeps_fewer_speakers_with_enough_utterances_each() -> None:
+    """15 of 240 minutes of 153 speakers: 37 people with four each, not 153 with one."""
+    from voxrisk.pipeline.speech import limited
+
+    rows = [
+        Utterance(f"{s}-{u}", Path("x.wav"), f"s{s:03}", duration=6.0)
+        for s in range(153)
+        for u in range(15)
+    ]
+    kept = limited(rows, 15.0, each=4)
+    counts = {s: sum(row.speaker == s for row in kept) for s in {row.speaker for row in kept}}
+    assert len(counts) == 37
+    assert set(counts.values()) <= {4, 5}
+    assert len(limited(rows, 15.0)) == 150
+    assert len({row.speaker for row in limited(rows, 90.0, each=4)}) == 153
+    assert limited(rows, 90.0, each=4) == limited(rows, 90.0)

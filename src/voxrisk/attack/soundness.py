@@ -127,9 +127,6 @@ def cross_validated(
     for number in range(folds):
         apply = fit(embeddings, np.flatnonzero(fold[code] != number))
         held = enough[fold[enough] == number]
-        halves = [np.array_split(np.flatnonzero(code == who), 2) for who in held]
-        tried = np.concatenate([second for _, second in halves])
-        shape = (held.size, tried.size)
         vectors = embeddings.vectors
         mapped = np.asarray(apply(vectors))
         if mapped.shape[:1] != vectors.shape[:1] or not np.isfinite(mapped).all():
@@ -137,23 +134,35 @@ def cross_validated(
                 f"{embeddings.source}: the trained map gives {mapped.shape} values for "
                 f"{len(vectors)} vectors, or some are not finite; train with a lower rate"
             )
-        scores = [
-            cosine(np.stack([v[first].mean(axis=0) for first, _ in halves]), v[tried])
-            for v in (mapped.astype(np.float64), vectors.astype(np.float64))
-        ]
-        parts.append(
-            (
-                scores[0].ravel(),
-                scores[1].ravel(),
-                np.broadcast_to(names[held][:, None], shape).ravel(),
-                np.broadcast_to(names[code[tried]], shape).ravel(),
-                np.broadcast_to(tried, shape).ravel(),
-            )
-        )
+        parts.append(_halves(names, code, held, mapped, vectors))
     trained, plain, enroll, trial, segment = map(np.concatenate, zip(*parts, strict=True))
     return (
         Trials(trained, enroll, trial, segment=segment),
         Trials(plain, enroll, trial, segment=segment),
+    )
+
+
+def _halves(
+    names: NDArray[Any],
+    code: NDArray[np.int64],
+    held: NDArray[np.int64],
+    mapped: NDArray[Any],
+    vectors: NDArray[Any],
+) -> tuple[Floats, Floats, NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Each held speaker's first half against all second halves, with both kinds of vectors."""
+    halves = [np.array_split(np.flatnonzero(code == who), 2) for who in held]
+    tried = np.concatenate([second for _, second in halves])
+    shape = (held.size, tried.size)
+    scores = [
+        cosine(np.stack([v[first].mean(axis=0) for first, _ in halves]), v[tried])
+        for v in (mapped.astype(np.float64), vectors.astype(np.float64))
+    ]
+    return (
+        scores[0].ravel(),
+        scores[1].ravel(),
+        np.broadcast_to(names[held][:, None], shape).ravel(),
+        np.broadcast_to(names[code[tried]], shape).ravel(),
+        np.broadcast_to(tried, shape).ravel(),
     )
 
 
@@ -184,6 +193,54 @@ def training_control(
         InputError: If there are too few speakers for folds or for intervals.
     """
     mapped, plain = cross_validated(embeddings, fit, folds=folds, seed=seed)
+    return _compared(mapped, plain, folds, seed, resamples, confidence)
+
+
+def held_out_control(
+    trained: Embeddings,
+    untrained: Embeddings,
+    *,
+    seed: int = 0,
+    resamples: int = 1000,
+    confidence: float = 0.95,
+) -> TrainingControl:
+    """The same for a recogniser trained as a whole, on speakers that were kept out of its training.
+
+    Args:
+        trained: Vectors of the held-out speakers' utterances by the trained recogniser.
+        untrained: Vectors of the same utterances, in the same order, by a ready encoder.
+        seed: Draws the speakers.
+        resamples: Draws of speakers.
+        confidence: Of the intervals.
+
+    Raises:
+        InputError: If there are too few speakers, or the two are not of the same utterances.
+    """
+    if trained.utterance.tolist() != untrained.utterance.tolist():
+        raise InputError("the two recognisers were not given the same held-out utterances")
+    names, code = np.unique(trained.speaker, return_inverse=True)
+    enough = np.flatnonzero(np.bincount(code) > 1)
+    if enough.size < MIN_SPEAKERS:
+        raise InputError(
+            f"{enough.size} held-out speakers with two utterances or more; {MIN_SPEAKERS} are "
+            "needed to say whether a training made sense"
+        )
+    ours, plain, enroll, trial, segment = _halves(
+        names, code, enough, trained.vectors, untrained.vectors
+    )
+    return _compared(
+        Trials(ours, enroll, trial, segment=segment),
+        Trials(plain, enroll, trial, segment=segment),
+        1,
+        seed,
+        resamples,
+        confidence,
+    )
+
+
+def _compared(
+    mapped: Trials, plain: Trials, folds: int, seed: int, resamples: int, confidence: float
+) -> TrainingControl:
     weights = speaker_weights(len(mapped.speakers), resamples=resamples, seed=seed)
     drawn = [bootstrap(t, weights) for t in (mapped, plain)]
     facts = {"folds": folds, "seed": seed, "resamples": resamples}

@@ -9,10 +9,11 @@ give is measured beside it (words control).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 
-from voxrisk.attack.soundness import target_control, training_control
+from voxrisk.attack.soundness import held_out_control, target_control, training_control
 from voxrisk.measure import Trials, interpolated_eer, measure_scores
 from voxrisk.measure.resampling import MIN_SPEAKERS
 from voxrisk.pipeline.attacks import Attack
@@ -26,6 +27,12 @@ from voxrisk.types import Estimate, InputError
 RECOGNISES = 0.35  # EER on speech that is hardly protected, above which a recogniser is no attack
 SHUFFLES = 20
 NEAR_CHANCE = 0.05
+
+
+class _Draw(TypedDict):
+    seed: int
+    resamples: int
+    confidence: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,25 +145,25 @@ def _positive(setting: _Setting, attack: Attack, measured: AttackResult) -> list
 
 def _training(setting: _Setting, attack: Attack) -> list[Control]:
     """A trained recogniser must be better than chance, and not weaker than the untrained one."""
-    held = attack.recogniser
-    if held.vectors is None:
-        return []
     from voxrisk.attack.adapter import adapter_fit
     from voxrisk.attack.recipes import ADAPTED
 
+    held = attack.recogniser
+    if held.training is None:
+        return []
     chosen, name = setting.chosen, attack.knowledge.name
     unlearn = attack.knowledge.unlearns
+    draw = _Draw(seed=chosen.seed, resamples=chosen.limits.resamples, confidence=chosen.confidence)
     question = f"Did the {name} attacker learn to recognise people it was not trained on?"
     expected = "better than chance, and not worse than the untrained recogniser"
     try:
-        fit = adapter_fit(ADAPTED, targets=held.targets, unlearn=unlearn, seed=chosen.seed)
-        result = training_control(
-            held.vectors,
-            fit,
-            seed=chosen.seed,
-            resamples=chosen.limits.resamples,
-            confidence=chosen.confidence,
-        )
+        if held.vectors is not None:
+            fit = adapter_fit(ADAPTED, targets=held.targets, unlearn=unlearn, seed=chosen.seed)
+            result = training_control(held.vectors, fit, **draw)
+        elif held.held_out is not None:
+            result = held_out_control(*held.held_out, **draw)
+        else:
+            raise InputError("no training speaker could be kept out of the training")
     except InputError:
         return [
             Control(
@@ -180,14 +187,8 @@ def _training(setting: _Setting, attack: Attack) -> list[Control]:
             value=result.trained,
         )
     ]
-    if unlearn and held.targets:
-        told = target_control(
-            held.vectors,
-            held.targets,
-            seed=chosen.seed,
-            resamples=chosen.limits.resamples,
-            confidence=chosen.confidence,
-        )
+    if unlearn and held.targets and held.vectors is not None:
+        told = target_control(held.vectors, held.targets, **draw)
         found.append(
             Control(
                 code="targets",

@@ -34,6 +34,8 @@ class Recogniser:
         training: How it was trained, or None for a ready encoder.
         vectors: Training vectors before the map, for its controls.
         targets: Target voice of each training vector, where known.
+        held_out: Vectors of training speakers kept out of the training of a whole recogniser: its
+            own, and those of the ready encoder.
     """
 
     encoder: str
@@ -41,6 +43,7 @@ class Recogniser:
     training: Training | None = None
     vectors: Embeddings | None = None
     targets: tuple[str, ...] | None = None
+    held_out: tuple[Embeddings, Embeddings] | None = None
 
     def embed(
         self, rows: Sequence[Utterance], digest: str, stages: Stages, label: str
@@ -181,10 +184,12 @@ def _train_whole(
 
     recipe = RECIPES[chosen.limits.recipe]
     adversarial = knowledge.unlearns == "reverse"
+    kept = held_out_speakers(rows)
+    learned = [row for row in rows if row.speaker not in kept]
 
     def make(folder: Path) -> None:
         train_attacker(
-            rows,
+            learned,
             folder / "attacker",
             recipe,
             seed=chosen.seed,
@@ -193,16 +198,39 @@ def _train_whole(
         )
         draw_training(folder / "attacker")
 
-    digest = digest_corpus(rows, stages.folder / "hashes.json")
+    hashes = stages.folder / "hashes.json"
     inputs = {
-        "corpus": digest,
+        "corpus": digest_corpus(learned, hashes),
         "recipe": recipe,
         "adversarial": adversarial,
         "start": None,
         "seed": chosen.seed,
     }
     folder = stages.run("train", inputs, make, label=f"{knowledge.name} attacker") / "attacker"
-    return Recogniser(str(folder), None, training_record(folder))
+    held = [row for row in rows if row.speaker in kept]
+    vectors = None
+    if held:
+        digest, label = digest_corpus(held, hashes), "held-out training speech"
+        vectors = (
+            embed_stage(held, digest, str(folder), stages, f"{label}, {knowledge.name}"),
+            embed_stage(held, digest, chosen.encoder, stages, label),
+        )
+    return Recogniser(str(folder), None, training_record(folder), held_out=vectors)
+
+
+def held_out_speakers(rows: Sequence[Utterance]) -> set[str]:
+    """Every tenth training speaker, five at least: they judge a training they took no part in.
+
+    None where fewer than twice as many would be left to train on.
+    """
+    count: dict[str, int] = {}
+    for row in rows:
+        count[row.speaker] = count.get(row.speaker, 0) + 1
+    able = sorted(speaker for speaker, n in count.items() if n > 1)
+    wanted = max(len(able) // 10, FEWEST_SPEAKERS)
+    if len(count) < 3 * wanted:
+        return set()
+    return {able[i * len(able) // wanted] for i in range(wanted)}
 
 
 def training_record(folder: Path) -> Training:
