@@ -123,7 +123,7 @@ def test_verdict_comes_first_with_value_interval_chance_and_original(page, resul
         text = card.text_content()
         for said in (
             words.estimate(c.value), words.interval(c.value), words.estimate(c.original),
-            words.percent(c.value.chance), c.sentence, "VoicePrivacy: semi-informed (a-a)",
+            words.percent(c.value.chance), c.sentence, "VoicePrivacy: semi-informed, a-a",
             "3 utterances of each voice, among 20 people",
         ):  # fmt: skip
             assert said in text

@@ -230,7 +230,7 @@ def test_speakers_come_from_the_labels_when_nothing_names_them(tmp_path: Path) -
         read_scores(written(tmp_path / "s", scores)), read_trials(written(tmp_path / "t", keys))
     )
     assert scored.speakers == ("u1", "v1", "w9 (speaker unknown)")
-    assert "the speakers of 1 trial segments are unknown" in warnings[0]
+    assert "the speakers of 1 trial segments are unknown" in warnings[0].text.lower()
     who = written(tmp_path / "utt2spk", "u1 U\nu2 U\nu3 U\nv1 V\nv2 V\nw9 U\n")
     scored, warnings = join(
         read_scores(tmp_path / "s"), read_trials(tmp_path / "t"), speakers=read_speakers(who)

@@ -80,7 +80,7 @@ ATTACKERS = {
     for attacker in (
         Knowledge(
             name="original",
-            voiceprivacy="unprotected (o-o)",
+            voiceprivacy="unprotected, o-o",
             paper1="original",
             trains_on="original",
             enrols="original",
@@ -91,7 +91,7 @@ ATTACKERS = {
         ),
         Knowledge(
             name="ignorant",
-            voiceprivacy="ignorant (o-a)",
+            voiceprivacy="ignorant, o-a",
             paper1=NOWHERE,
             trains_on="original",
             enrols="original",
@@ -101,7 +101,7 @@ ATTACKERS = {
         ),
         Knowledge(
             name="lazy-informed",
-            voiceprivacy="lazy-informed (a-a)",
+            voiceprivacy="lazy-informed, a-a",
             paper1="ignorant",
             trains_on="original",
             enrols="anonymized",
@@ -122,7 +122,7 @@ ATTACKERS = {
         ),
         Knowledge(
             name="informed",
-            voiceprivacy="semi-informed (a-a)",
+            voiceprivacy="semi-informed, a-a",
             paper1="informed",
             trains_on="anonymized",
             enrols="anonymized",
@@ -133,7 +133,7 @@ ATTACKERS = {
         ),
         Knowledge(
             name="informed + erasing",
-            voiceprivacy="semi-informed (a-a), targets erased",
+            voiceprivacy="semi-informed, a-a, targets erased",
             paper1="informed, targets erased",
             trains_on="anonymized",
             enrols="anonymized",
@@ -146,7 +146,7 @@ ATTACKERS = {
         ),
         Knowledge(
             name="informed + adversarial",
-            voiceprivacy="semi-informed (a-a), targets unlearned",
+            voiceprivacy="semi-informed, a-a, targets unlearned",
             paper1="informed, targets unlearned",
             trains_on="anonymized",
             enrols="anonymized",
