@@ -328,3 +328,15 @@ def test_without_target_voices_the_informed_attacker_stands_for_those_who_unlear
         write_compare([none, targets], tmp_path / "c.html", names=["none", "targets"])
         page = (tmp_path / "c.html").read_text()
         assert f"was also attacked by: {name}" not in page
+
+
+def test_speakers_of_different_crowds_are_not_paired(runs: list[Results], tmp_path: Path) -> None:
+    small = replace(
+        runs[1],
+        attacks=tuple(
+            replace(a, crowd=tuple(e for e in a.crowd if (e.length, e.size) != (3, 20)))
+            for a in runs[1].attacks
+        ),
+    )
+    write_compare([runs[0], small], tmp_path / "c.html")
+    assert "are of crowds of different size" in (tmp_path / "c.html").read_text()

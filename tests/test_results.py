@@ -71,7 +71,7 @@ def test_a_pseudonym_touches_ids_only() -> None:
     assert few.text.startswith("Only 19 speakers:")
     out = notice("left_out", count=19, why="19 sessions are too few", speakers=["19", "1089"])
     assert out.pseudonymous(alias).text == (
-        "19 speakers take no part: 19 sessions are too few. These are: S07, S02."
+        "Speakers who take no part: 19 (19 sessions are too few). These are: S07, S02."
     )
 
 

@@ -71,7 +71,7 @@ NOTICES: dict[str, Wording] = {
     "unpaired": Wording(
         "serious", "{count} utterances are only in the {kind} corpus and are left out.{who}"
     ),
-    "left_out": Wording("note", "{count} speakers take no part: {why}.{who}"),
+    "left_out": Wording("note", "Speakers who take no part: {count} ({why}).{who}"),
     "roles_ignored": Wording(
         "note",
         "The table says which utterances enrol and which are tried ({count} rows); this run draws "
@@ -196,7 +196,7 @@ def notice(
     ``speakers`` are ids, or their number where the words ask for one.
 
     >>> notice("left_out", count=1, why="one session only", speakers=["ann"]).text
-    '1 speakers take no part: one session only. These are: ann.'
+    'Speakers who take no part: 1 (one session only). These are: ann.'
     """
     if isinstance(speakers, int):
         facts["speakers"] = speakers

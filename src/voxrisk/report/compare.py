@@ -345,6 +345,10 @@ def _differences(ranked: Sequence[System], setting: tuple[int, int] | None) -> l
             why = "not the same original speech, so speakers cannot be paired"
             found.append(Difference(first.name, second.name, why=why))
             continue
+        if any(_own_setting(s) != setting for s in (first, second)):
+            why = "the figures of single speakers are of crowds of different size"
+            found.append(Difference(first.name, second.name, why=why))
+            continue
         try:
             paired = paired_difference([a[s] for s in both], [b[s] for s in both])
             found.append(Difference(first.name, second.name, paired, paired.p_value))
@@ -362,6 +366,13 @@ def _by_speaker(system: System) -> dict[str, float]:
     cell = system.cells.get("linkability")
     people = cell.attack.speakers if cell else ()
     return {p.speaker: p.linkability for p in people if p.linkability is not None}
+
+
+def _own_setting(system: System) -> tuple[int, int] | None:
+    """The L and N behind the figures of single speakers: the largest of the run."""
+    cell = system.cells.get("linkability")
+    crowd = cell.attack.crowd if cell else ()
+    return max(((e.length, e.size) for e in crowd if e.name == "linkability"), default=None)
 
 
 def _zebra(run: Results, ranked: Sequence[System]) -> Markup:
