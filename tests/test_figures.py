@@ -162,7 +162,7 @@ def test_histograms_hold_all_scores_and_the_local_linkability(figures) -> None:
     assert len(panels) == len(SETS)
     trials = scored(SETS["B1"])
     local = measure.local_d_sys(trials.target, trials.nontarget)
-    assert f"B1: D_sys {measure.linkability(trials.target, trials.nontarget):.3f}" in texts(found)
+    assert f"B1: D_sys {measure.d_sys(trials.target, trials.nontarget):.3f}" in texts(found)
     line = next(p for p in panels[1].iter(f"{SVG}path") if p.get("stroke") == style.INK)
     heights = [float(y) for y in re.findall(r" (\S+?)(?:L|$)", line.get("d", ""))]
     # The right axis tells where D(s) = 0 and 1 lie.
