@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.attack.encoder import RATE, check_speech
+from voxrisk.attack.encoder import check_speech
 from voxrisk.attack.recipes import Recipe
 from voxrisk.corpus import Utterance, read_audio
+from voxrisk.corpus.audio import RATE
 from voxrisk.files.atomic import atomic
 from voxrisk.journal import hash_of
 from voxrisk.shards import run

@@ -35,12 +35,13 @@ from voxrisk.attack.ecapa_encoder import (
     pick_device,
     read_tensors,
 )
-from voxrisk.attack.encoder import CENTRE, CHECKPOINT, RATE
+from voxrisk.attack.encoder import CENTRE, CHECKPOINT
 from voxrisk.attack.features import filter_banks, frame_count
 from voxrisk.attack.heads import CosineHead, TwoHeads
 from voxrisk.attack.parallel import World, join_world
 from voxrisk.attack.recipes import Recipe, cyclic_rate, target_weight
 from voxrisk.corpus import Utterance
+from voxrisk.corpus.audio import RATE
 from voxrisk.files.atomic import atomic, write_text
 from voxrisk.progress import Progress, log
 from voxrisk.types import InputError

@@ -12,6 +12,7 @@ from typing import Any
 
 from voxrisk import __version__
 from voxrisk.corpus import Utterance, read_audio
+from voxrisk.corpus.audio import RATE
 from voxrisk.files.atomic import write_text
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.attacks import plan_attacks, run_attacks
@@ -320,7 +321,7 @@ def _audio(speech: Speech) -> list[AudioPair]:
 def _data(row: Utterance) -> str:
     soundfile: Any = require("soundfile", extra="audio")
     packed = io.BytesIO()
-    soundfile.write(packed, read_audio(row)[: 16_000 * 10], 16_000, format="FLAC")
+    soundfile.write(packed, read_audio(row)[: RATE * 10], RATE, format="FLAC")
     return "data:audio/flac;base64," + base64.b64encode(packed.getvalue()).decode()
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.corpus.audio import RATE
 from voxrisk.protect.knn import Array, Frames, Part
 from voxrisk.protect.world import (
     N_CEPSTRA,
@@ -31,7 +32,6 @@ from voxrisk.protect.world import (
 )
 from voxrisk.types import InputError, require
 
-RATE = 16_000
 WORLD_RATE = 1000 / PERIOD
 KEPT = (0, N_CEPSTRA)  # loudness, and the one band of aperiodicity that WORLD codes at 16 kHz
 CONTEXT = (-12, -6, 0, 6, 12)  # frames of 5 ms

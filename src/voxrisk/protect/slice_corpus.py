@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from voxrisk.corpus.audio import read_audio, write_audio
+from voxrisk.corpus.audio import RATE, read_audio, write_audio
 from voxrisk.corpus.table import Utterance, file_name, write_corpus
 from voxrisk.files.atomic import atomic, remove_leftovers, sync_files, write_text
 from voxrisk.journal import hash_of, resumable
-from voxrisk.protect.aligner import RATE, align
+from voxrisk.protect.aligner import align
 from voxrisk.protect.slicing import Slice, Word, slice_fixed, slice_words
 from voxrisk.types import InputError
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.corpus.audio import RATE
 from voxrisk.types import InputError
 from voxrisk.vocoder import pyworld
 
-RATE = 16_000
 PERIOD = 5.0  # milliseconds between frames
 N_FFT = 1024
 N_CEPSTRA = 40
