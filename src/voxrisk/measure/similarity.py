@@ -27,6 +27,7 @@ from voxrisk.measure.resampling import (
 )
 from voxrisk.measure.roc import Floats
 from voxrisk.measure.trials import Trials
+from voxrisk.measure.vectors import unit_length
 from voxrisk.types import Embeddings, InputError
 
 
@@ -79,7 +80,7 @@ def segment_trials(
             f"{rows.source} has {rows.vectors.shape[1]} dimensions and {columns.source} has "
             f"{columns.vectors.shape[1]}; embed both with the same extractor"
         )
-    left, right = _unit(rows), _unit(columns)
+    left, right = unit_length(rows.vectors), unit_length(columns.vectors)
     names, speaker = np.unique(np.concatenate((rows.speaker, columns.speaker)), return_inverse=True)
     segment = np.unique(np.concatenate((rows.utterance, columns.utterance)), return_inverse=True)[1]
     cut = len(left)
@@ -91,12 +92,6 @@ def segment_trials(
     query = np.broadcast_to(np.arange(len(right), dtype=np.int32), keep.shape)[keep]
     score = (left @ right.T)[keep]
     return Trials.coded(score, enroll == trial, enroll, trial, query, tuple(map(str, names)))
-
-
-def _unit(embeddings: Embeddings) -> Floats:
-    vectors = embeddings.vectors.astype(np.float64)
-    unit: Floats = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    return unit
 
 
 def _few_segments(embeddings: Embeddings, most: int, seed: int) -> Embeddings:
