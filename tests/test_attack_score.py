@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from voxrisk.attack.score import cosine, plda, score_pairs, utterances_of
-from voxrisk.attack.trials import (
+from voxrisk.attack.backends import cosine, plda, score_pairs, utterances_of
+from voxrisk.attack.scoring import (
     made_trials,
     score_trials,
     speaker_enrolments,
@@ -82,7 +82,7 @@ def test_scores_do_not_depend_on_blocks_or_on_the_order_of_trials(seed: int, blo
     a, b = random.normal(size=(6, 4)), random.normal(size=(5, 4))
     left, right = random.integers(0, 6, 40), random.integers(0, 5, 40)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("voxrisk.attack.score.BLOCK", block)
+        patch.setattr("voxrisk.attack.backends.BLOCK", block)
         scores = score_pairs(a, b, (left, right))
     np.testing.assert_allclose(scores, cosine(a, b)[left, right], atol=1e-12)
     order = random.permutation(40)

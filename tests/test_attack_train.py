@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from voxrisk.attack import load_encoder  # noqa: E402
-from voxrisk.attack.crops import Speech, batches, count_batches, cut_crops, split_validation  # noqa: E402
+from voxrisk.attack.crops import DecodedSpeech, batches, count_batches, cut_crops, split_validation  # noqa: E402
 from voxrisk.attack.embed import embed_corpus  # noqa: E402
 from voxrisk.attack.encoders import encoder_identity  # noqa: E402
 from voxrisk.attack.features import filter_banks  # noqa: E402
@@ -152,12 +152,12 @@ def test_a_margin_of_zero_is_plain_cross_entropy():
     assert aam_loss(cosine, label, margin=0.2, scale=5.0) > found
 
 
-def made_speech(lengths: list[int], speakers: list[int]) -> Speech:
+def made_speech(lengths: list[int], speakers: list[int]) -> DecodedSpeech:
     length = np.array(lengths)
     names = tuple(str(s) for s in range(max(speakers) + 1))
     start = np.concatenate([[0], np.cumsum(length)[:-1]])
     label = np.array(speakers)
-    return Speech(np.zeros(length.sum(), np.int16), start, length, label, None, names, None)
+    return DecodedSpeech(np.zeros(length.sum(), np.int16), start, length, label, None, names, None)
 
 
 @given(st.lists(st.integers(1_600, 200_000), min_size=1, max_size=20))

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.attack.adapted import Adapter, direction
-from voxrisk.attack.curves import Epoch, write_curves
 from voxrisk.attack.embed import embed_corpus
 from voxrisk.attack.encoder import ADAPTER
 from voxrisk.attack.encoders import load_encoder
+from voxrisk.attack.epochs import Epoch, write_curves
 from voxrisk.attack.erasure import check_classes, erasure
 from voxrisk.attack.recipes import AdapterRecipe
 from voxrisk.attack.soundness import Fit, Map, Rows

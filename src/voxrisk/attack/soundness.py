@@ -20,15 +20,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.attack.score import cosine
+from voxrisk.attack.backends import cosine
+from voxrisk.measure.all_figures import measure_scores
 from voxrisk.measure.intervals import percentile_interval
 from voxrisk.measure.resampling import (
     MIN_SPEAKERS,
     bootstrap,
     speaker_weights,
 )
-from voxrisk.measure.summary import measure_scores
-from voxrisk.measure.trials import Trials
+from voxrisk.measure.scored_trials import Trials
 from voxrisk.measure.vectors import unit_length
 from voxrisk.types import Embeddings, Estimate, InputError, Interval
 

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from voxrisk.attack.crops import (
     Crops,
-    Speech,
+    DecodedSpeech,
     batches,
     count_batches,
     cut_batch,
@@ -26,7 +26,6 @@ from voxrisk.attack.crops import (
     decode_corpus,
     split_validation,
 )
-from voxrisk.attack.curves import Epoch, write_curves
 from voxrisk.attack.ecapa_encoder import (
     BATCH_SECONDS,
     length_batches,
@@ -36,6 +35,7 @@ from voxrisk.attack.ecapa_encoder import (
     read_tensors,
 )
 from voxrisk.attack.encoder import CENTRE, CHECKPOINT
+from voxrisk.attack.epochs import Epoch, write_curves
 from voxrisk.attack.features import filter_banks, frame_count
 from voxrisk.attack.heads import CosineHead, TwoHeads
 from voxrisk.attack.parallel import World, join_world
@@ -156,7 +156,7 @@ class _Run:
 
     def __init__(
         self,
-        speech: Speech,
+        speech: DecodedSpeech,
         recipe: Recipe,
         seed: int,
         zero_epochs: int,

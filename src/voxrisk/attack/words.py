@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy import sparse
 
-from voxrisk.attack.trials import Scored
+from voxrisk.attack.scoring import Scored
 from voxrisk.corpus.table import Utterance
 from voxrisk.corpus.trials import Trial
 from voxrisk.types import InputError

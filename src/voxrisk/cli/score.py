@@ -58,8 +58,8 @@ def score(
       voxrisk score anonymized.npz --enroll-embeddings original.npz
         --trials trials.csv --enroll enroll.csv -o scores.csv
     """
-    from voxrisk.attack.score import cosine, plda, speaker_means
-    from voxrisk.attack.trials import score_trials, write_scores
+    from voxrisk.attack.backends import cosine, plda, speaker_means
+    from voxrisk.attack.scoring import score_trials, write_scores
     from voxrisk.files.embeddings import read_embeddings
     from voxrisk.measure.eer import rocch_eer
 
@@ -104,8 +104,8 @@ def _lists(
     enrolled: "Embeddings | None",
     corpus: Path | None,
 ) -> "tuple[list[Trial], Mapping[str, list[str]]]":
-    from voxrisk.attack.score import utterances_of
-    from voxrisk.attack.trials import made_trials, speaker_enrolments
+    from voxrisk.attack.backends import utterances_of
+    from voxrisk.attack.scoring import made_trials, speaker_enrolments
     from voxrisk.corpus import read_corpus
     from voxrisk.corpus.trials import Trial, read_enrolments
     from voxrisk.files.scores import read_trials

@@ -12,7 +12,7 @@ import typer
 from voxrisk.types import InputError
 
 if TYPE_CHECKING:
-    from voxrisk.attack.curves import Epoch
+    from voxrisk.attack.epochs import Epoch
 
 
 class RecipeName(StrEnum):

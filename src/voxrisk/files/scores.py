@@ -21,7 +21,7 @@ from voxrisk.notices import Notice, notice
 from voxrisk.types import InputError
 
 if TYPE_CHECKING:
-    from voxrisk.measure.trials import Trials
+    from voxrisk.measure.scored_trials import Trials
 
 ENROLL = (
     "enroll_id", "enroll_utt", "enrollment", "enrol", "model", "modelid", "enroll_speaker_id",
@@ -213,7 +213,7 @@ def join(
         InputError: If a trial has no score, a score has no trial (unless ``allow_extra``), a pair
             stands twice or a label contradicts the speakers; every kind is named together.
     """
-    from voxrisk.measure.trials import Trials
+    from voxrisk.measure.scored_trials import Trials
 
     score_code, key_code = _common_codes(scores, keys)
     problems: list[str] = []

@@ -16,6 +16,7 @@ from voxrisk.measure import _kernels
 from voxrisk.measure._compiled import compiled
 from voxrisk.measure.calibration import pav
 from voxrisk.measure.conversations import shuffled
+from voxrisk.measure.curve import Floats
 from voxrisk.measure.resampling import (
     LANES,
     Array,
@@ -25,8 +26,7 @@ from voxrisk.measure.resampling import (
     running_sums,
     sort_trials,
 )
-from voxrisk.measure.roc import Floats
-from voxrisk.measure.trials import Trials
+from voxrisk.measure.scored_trials import Trials
 from voxrisk.measure.vectors import unit_length
 from voxrisk.types import Embeddings, InputError
 

@@ -71,7 +71,7 @@ def make_sides(rows: Sequence[Utterance], *, seed: int) -> Sides:
 
 def score_sides(sides: Sides, enroll: Embeddings, trial: Embeddings) -> Trials:
     """Every trial by cosine; an enrolment is the mean of a speaker's enrolled vectors."""
-    from voxrisk.attack.trials import score_trials
+    from voxrisk.attack.scoring import score_trials
 
     models = {
         speaker: enroll.utterance[enroll.speaker == speaker].tolist()

@@ -24,7 +24,7 @@ from voxrisk.protect.knn import Array, Frames, Part
 from voxrisk.protect.world import (
     N_CEPSTRA,
     PERIOD,
-    Speech,
+    WorldSpeech,
     analyse,
     fit_length,
     pitch,
@@ -129,7 +129,7 @@ def _world_values(samples: Array) -> tuple[Array, NDArray[np.float64]]:
 
 def _world_vocode(values: Array, f0: NDArray[np.float64], length: int) -> Array:
     wide = values.astype(np.float64)
-    return synthesise(Speech(f0, wide[:, :N_CEPSTRA], wide[:, N_CEPSTRA:]), length)
+    return synthesise(WorldSpeech(f0, wide[:, :N_CEPSTRA], wide[:, N_CEPSTRA:]), length)
 
 
 def _whisper_content() -> Callable[[Array, NDArray[np.floating]], Array]:

@@ -65,7 +65,7 @@ def _speaker_vector(rows: Sequence[Utterance]) -> NDArray[np.float32]:
 
 
 @functools.lru_cache(maxsize=1)
-def read_vectors(path: Path) -> Vectors:
+def read_speaker_vectors(path: Path) -> Vectors:
     """Read speaker vectors from an ``.npz`` with ``speakers (n,)`` and ``vectors (n, d)``.
 
     A speaker that stands there several times (a row for each utterance) gets the mean.

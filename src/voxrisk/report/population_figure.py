@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from voxrisk import knowledge
 from voxrisk.files.published import PublishedCurve
-from voxrisk.measure.curves import Population
+from voxrisk.measure.population import Population
 from voxrisk.report import charts, style, words
 from voxrisk.report.charts import Series
 from voxrisk.report.figure import Entry, Figure, Panel, arrange

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from voxrisk.measure.roc import Floats, Roc, roc
+from voxrisk.measure.curve import Floats, Roc, roc
 from voxrisk.types import InputError
 
 Codes = NDArray[np.int32]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.attack.score import (
+from voxrisk.attack.backends import (
     COHORT,
     Backend,
     Floats,
@@ -120,7 +120,7 @@ def score_trials(
             ignorant attacker enrols original speech); else those of the trials.
         centre: Mean training vector ``(d,)``, subtracted from every vector first.
         backend: Cosine, or PLDA.
-        cohort: Vectors for AS-norm, see :func:`voxrisk.attack.score.score_pairs`.
+        cohort: Vectors for AS-norm, see :func:`voxrisk.attack.backends.score_pairs`.
         nearest: Of the cohort.
     """
     if not trials:
