@@ -152,9 +152,9 @@ def _anonymized_again(
     The attacker has the tool, not the draws: with one target for all speech of a person, the
     published version of the enrolled speech would give the target away.
     """
-    memory = stages.folder / "hashes.json"
+    hashes = stages.folder / "hashes.json"
     enrolled = set(sides.enroll)
     rows = [row for row in speech.original if row.utterance in enrolled]
-    digest = digest_corpus(rows, memory)
-    made = anonymize_stage(chosen, rows, digest, stages, memory, purpose="enrolment")[0]
-    return tuple(made), digest_corpus(made, memory)
+    digest = digest_corpus(rows, hashes)
+    made = anonymize_stage(chosen, rows, digest, stages, hashes, purpose="enrolment")[0]
+    return tuple(made), digest_corpus(made, hashes)
