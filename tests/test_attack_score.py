@@ -14,12 +14,11 @@ from voxrisk.attack.scoring import (
     made_trials,
     score_trials,
     speaker_enrolments,
-    write_scores,
 )
 from voxrisk.cli import app
 from voxrisk.corpus.trials import Trial, read_enrolments
 from voxrisk.files.embeddings import read_embeddings, write_embeddings
-from voxrisk.files.scores import read_trials
+from voxrisk.files.scores import read_trials, write_scores
 from voxrisk.measure.calibration import cllr, min_cllr
 from voxrisk.measure.dsys import d_sys
 from voxrisk.measure.eer import rocch_eer
@@ -154,7 +153,9 @@ def test_embeddings_and_scores_survive_their_files(tmp_path: Path):
     assert again.utterance.tolist() == found.utterance.tolist()
     np.testing.assert_array_equal(again.vectors, found.vectors)
     scored = score_trials(found, [Trial("s0", "s0-0", True)], {"s0": ["s0-1"]})
-    write_scores(tmp_path / "s.csv", scored)
+    write_scores(
+        tmp_path / "s.csv", scored.enroll, scored.trial, scored.score, is_target=scored.label
+    )
     with (tmp_path / "s.csv").open(encoding="utf-8") as stream:
         (row,) = csv.DictReader(stream)
     assert (row["enroll"], row["trial"], row["label"]) == ("s0", "s0-0", "target")

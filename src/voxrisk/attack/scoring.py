@@ -1,6 +1,5 @@
 """From lists and embeddings to scores: the enrolments, the trials, and a score for each."""
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,6 @@ from voxrisk.attack.backends import (
 )
 from voxrisk.corpus.table import Utterance
 from voxrisk.corpus.trials import Trial, make_trials
-from voxrisk.files.atomic import atomic
 from voxrisk.types import Embeddings, InputError
 
 
@@ -159,13 +157,3 @@ def score_trials(
         np.array([trial.target for trial in trials]),
         scores,
     )
-
-
-def write_scores(path: Path | str, scored: Scored) -> None:
-    """Write ``enroll,trial,score,label``, one line for each trial."""
-    with atomic(path) as part, part.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["enroll", "trial", "score", "label"])
-        label = np.where(scored.label, "target", "nontarget").tolist()
-        score = map(repr, scored.score.tolist())
-        writer.writerows(zip(scored.enroll, scored.trial, score, label, strict=True))

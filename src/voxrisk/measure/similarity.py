@@ -146,16 +146,7 @@ def both_sides(scored: Trials) -> Trials:
     common[np.intersect1d(scored.enroll_speaker, scored.trial_speaker)] = True
     if common.sum() < 2:
         raise InputError("a similarity matrix needs two speakers on both sides of the comparison")
-    number = np.cumsum(common, dtype=np.int32) - np.int32(1)
-    keep = common[scored.enroll_speaker] & common[scored.trial_speaker]
-    return Trials.coded(
-        scored.score[keep],
-        scored.is_target[keep],
-        number[scored.enroll_speaker[keep]],
-        number[scored.trial_speaker[keep]],
-        scored.query[keep],
-        tuple(name for name, here in zip(scored.speakers, common, strict=True) if here),
-    )
+    return scored.among(common)
 
 
 def diagonal_dominance(similarity: Similarity, *, compat: str | None = None) -> float:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from voxrisk.corpus import Utterance
 from voxrisk.files.embeddings import write_embeddings
+from voxrisk.files.scores import write_scores
 from voxrisk.knowledge import ATTACKERS, Knowledge, attacker
 from voxrisk.measure import Trials
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.evaluation import Evaluation
 from voxrisk.pipeline.recognisers import Recogniser, train_recogniser, training_people
-from voxrisk.pipeline.sides import Sides, chosen_rows, score_sides, write_scores
+from voxrisk.pipeline.sides import Sides, chosen_rows, score_sides
 from voxrisk.pipeline.speech import Speech, anonymize_stage
 from voxrisk.pipeline.stages import Stages, digest_corpus
 from voxrisk.types import Embeddings, InputError
@@ -112,7 +113,12 @@ def run_attacks(
             continue
         for side, held in (("enroll", attack.enroll), ("trial", attack.trial)):
             write_embeddings(folder / "embeddings" / f"{knowledge.slug}-{side}.npz", held)
-        write_scores(folder / "scores" / f"scores-{knowledge.slug}.csv", sides, attack.trials)
+        write_scores(
+            folder / "scores" / f"scores-{knowledge.slug}.csv",
+            [trial.enroll for trial in sides.listed],
+            [trial.trial for trial in sides.listed],
+            attack.trials.score,
+        )
         done.append(attack)
     return done, failed
 
