@@ -21,6 +21,7 @@ from voxrisk.files.published import PublishedCurve
 from voxrisk.measure.population import Protocol
 from voxrisk.report import charts, png, style
 from voxrisk.report import score_figures as drawing
+from voxrisk.report.charts import PlanePoint, Series
 from voxrisk.report.figure import Entry, Figure, arrange, save
 from voxrisk.report.heatmap import colours
 from voxrisk.report.lettering import TICK, text_width
@@ -160,8 +161,8 @@ def test_histograms_hold_all_scores_and_the_local_linkability(figures) -> None:
     panels = [g for g in found.iter(f"{SVG}g") if g.get("class") == "panel"]
     assert len(panels) == len(SETS)
     trials = scored(SETS["B1"])
-    local = measure.local_linkability(trials.target, trials.nontarget)
-    assert f"B1: D_sys {measure.linkability(trials.target, trials.nontarget):.3f}" in texts(found)
+    local = measure.local_d_sys(trials.target, trials.nontarget)
+    assert f"B1: D_sys {measure.d_sys(trials.target, trials.nontarget):.3f}" in texts(found)
     line = next(p for p in panels[1].iter(f"{SVG}path") if p.get("stroke") == style.INK)
     heights = [float(y) for y in re.findall(r" (\S+?)(?:L|$)", line.get("d", ""))]
     # The right axis tells where D(s) = 0 and 1 lie.
@@ -214,7 +215,7 @@ def test_population_figure_shows_every_attacker_chance_and_published_curve(crowd
     panels = [g for g in found.iter(f"{SVG}g") if g.get("class") == "panel"]
     assert len(panels) == 6
     legend = " ".join(texts(found))
-    assert "informed (VoicePrivacy: semi-informed)" in legend
+    assert "informed (VoicePrivacy: semi-informed (a-a))" in legend
     assert "chance as the paper gives it, 37 %" in legend
     assert "published curve, same colour" in legend
     # Singling Out: two chance lines; Linkability, L = 3: one, and the published curve.
@@ -269,8 +270,8 @@ def test_the_last_tick_of_an_axis_is_not_cut_off(high: float) -> None:
 
 def test_a_word_error_rate_above_100_percent_is_drawn_where_it_is() -> None:
     systems = [
-        {"id": name, "name": name, "x": estimate("wer", wer).to_json(),
-         "y": estimate("rocch_eer", 0.3).to_json(), "colour": "#000", "mark": "circle"}
+        PlanePoint(Series(name, name, "#000", "circle"), estimate("wer", wer),
+                   estimate("rocch_eer", 0.3))
         for name, wer in (("half", 0.5), ("all", 1.0), ("more", 1.5))
     ]  # fmt: skip
     found = ElementTree.fromstring(str(charts.plane(systems, "wer", "rocch_eer")))
