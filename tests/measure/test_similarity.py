@@ -7,7 +7,6 @@ from voxrisk import measure
 from voxrisk.measure import Similarity, Trials
 from voxrisk.measure.similarity import resampled_dominance
 from voxrisk.measure.vectors import unit_length
-from voxrisk.types import InputError
 from voxrisk.types import Embeddings, InputError
 
 
