@@ -26,11 +26,11 @@ import numpy as np
 
 from voxrisk.measure.conversations import Conversations
 from voxrisk.measure.crowd import crowd_of_sets
-from voxrisk.measure.curves import Protocol
 from voxrisk.measure.eer import rocch_eer
+from voxrisk.measure.isolation import singling_out
 from voxrisk.measure.linking import linkability, rank_trials
-from voxrisk.measure.scoring import pairs
-from voxrisk.measure.singling_out import singling_out
+from voxrisk.measure.population import Protocol
+from voxrisk.measure.scorers import pairs
 from voxrisk.measure.zebra import expected_disclosure
 from voxrisk.types import Embeddings
 

@@ -16,8 +16,9 @@ import soxr
 from numpy.typing import NDArray
 
 from voxrisk.corpus import read_audio, read_corpus
+from voxrisk.corpus.audio import RATE
 from voxrisk.corpus.espeak import Line, speak_all
-from voxrisk.corpus.pairs import RATE, Sound, envelope, judge_pairs
+from voxrisk.corpus.pairs import Sound, envelope, judge_pairs
 from voxrisk.protect.mcadams import mcadams
 from voxrisk.protect.world import Statistics, analyse, statistics, world
 

@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 
 from voxrisk.attack.adapter import Unlearn, fit_adapter
-from voxrisk.attack.curves import Epoch
 from voxrisk.attack.embed import embed_corpus
+from voxrisk.attack.epochs import Epoch
 from voxrisk.attack.recipes import ADAPTED, RECIPES, SMALL, SPANE, AdapterRecipe, Recipe
+from voxrisk.attack.scoring import score_trials
 from voxrisk.attack.starts import start_checkpoint
 from voxrisk.attack.train import train_attacker
-from voxrisk.attack.trials import score_trials
 from voxrisk.corpus import Utterance, read_corpus
 from voxrisk.corpus.trials import Trial, make_trials
 from voxrisk.files.embeddings import read_embeddings

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from voxrisk import measure
 from voxrisk.knowledge import Knowledge, attacker
 from voxrisk.measure.crowd import measure_crowd
-from voxrisk.measure.curves import Population, Protocol
+from voxrisk.measure.population import Population, Protocol
 from voxrisk.notices import notice
 from voxrisk.results import (
     Anonymizer,

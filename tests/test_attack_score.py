@@ -9,17 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from voxrisk.attack.score import cosine, plda, score_pairs, utterances_of
-from voxrisk.attack.trials import (
+from voxrisk.attack.backends import cosine, plda, score_pairs, utterances_of
+from voxrisk.attack.scoring import (
     made_trials,
     score_trials,
     speaker_enrolments,
-    write_scores,
 )
 from voxrisk.cli import app
 from voxrisk.corpus.trials import Trial, read_enrolments
 from voxrisk.files.embeddings import read_embeddings, write_embeddings
-from voxrisk.files.scores import read_trials
+from voxrisk.files.scores import read_trials, write_scores
 from voxrisk.measure.calibration import cllr, min_cllr
 from voxrisk.measure.dsys import d_sys
 from voxrisk.measure.eer import rocch_eer
@@ -82,7 +81,7 @@ def test_scores_do_not_depend_on_blocks_or_on_the_order_of_trials(seed: int, blo
     a, b = random.normal(size=(6, 4)), random.normal(size=(5, 4))
     left, right = random.integers(0, 6, 40), random.integers(0, 5, 40)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("voxrisk.attack.score.BLOCK", block)
+        patch.setattr("voxrisk.attack.backends.BLOCK", block)
         scores = score_pairs(a, b, (left, right))
     np.testing.assert_allclose(scores, cosine(a, b)[left, right], atol=1e-12)
     order = random.permutation(40)
@@ -154,7 +153,9 @@ def test_embeddings_and_scores_survive_their_files(tmp_path: Path):
     assert again.utterance.tolist() == found.utterance.tolist()
     np.testing.assert_array_equal(again.vectors, found.vectors)
     scored = score_trials(found, [Trial("s0", "s0-0", True)], {"s0": ["s0-1"]})
-    write_scores(tmp_path / "s.csv", scored)
+    write_scores(
+        tmp_path / "s.csv", scored.enroll, scored.trial, scored.score, is_target=scored.label
+    )
     with (tmp_path / "s.csv").open(encoding="utf-8") as stream:
         (row,) = csv.DictReader(stream)
     assert (row["enroll"], row["trial"], row["label"]) == ("s0", "s0-0", "target")

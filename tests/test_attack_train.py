@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from voxrisk.attack import load_encoder  # noqa: E402
-from voxrisk.attack.crops import Speech, batches, count_batches, cut_crops, split_validation  # noqa: E402
+from voxrisk.attack.crops import DecodedSpeech, batches, count_batches, cut_crops, split_validation  # noqa: E402
 from voxrisk.attack.embed import embed_corpus  # noqa: E402
 from voxrisk.attack.encoders import encoder_identity  # noqa: E402
 from voxrisk.attack.features import filter_banks  # noqa: E402
@@ -152,12 +152,12 @@ def test_a_margin_of_zero_is_plain_cross_entropy():
     assert aam_loss(cosine, label, margin=0.2, scale=5.0) > found
 
 
-def made_speech(lengths: list[int], speakers: list[int]) -> Speech:
+def made_speech(lengths: list[int], speakers: list[int]) -> DecodedSpeech:
     length = np.array(lengths)
     names = tuple(str(s) for s in range(max(speakers) + 1))
     start = np.concatenate([[0], np.cumsum(length)[:-1]])
     label = np.array(speakers)
-    return Speech(np.zeros(length.sum(), np.int16), start, length, label, None, names, None)
+    return DecodedSpeech(np.zeros(length.sum(), np.int16), start, length, label, None, names, None)
 
 
 @given(st.lists(st.integers(1_600, 200_000), min_size=1, max_size=20))
@@ -224,16 +224,16 @@ def test_a_training_that_was_killed_goes_on_to_the_same_weights(
     whole = train_attacker(rows, tmp_path / "whole", TINY, adversarial=True, cache=cache, workers=1)
     assert [e.w_target for e in whole.epochs] == [0.0, 0.5, 1.0]
 
-    from voxrisk.attack import train as room
+    from voxrisk.attack import training_run as room
 
-    original = room._Run.epoch
+    original = room.TrainingRun.epoch
 
     def dies(self, epoch):
         if epoch == 3:
             raise KeyboardInterrupt
         return original(self, epoch)
 
-    monkeypatch.setattr(room._Run, "epoch", dies)
+    monkeypatch.setattr(room.TrainingRun, "epoch", dies)
     again = {"adversarial": True, "cache": cache, "workers": 1}
     with pytest.raises(KeyboardInterrupt):
         train_attacker(rows, tmp_path / "killed", TINY, **again)
@@ -363,6 +363,7 @@ from pathlib import Path
 import torch
 from torch import distributed
 from voxrisk.attack import train
+from voxrisk.attack.training_run import TrainingRun
 from voxrisk.attack.parallel import leave_world
 from voxrisk.attack.recipes import SMALL
 from voxrisk.attack.sizes import EcapaSize
@@ -372,8 +373,8 @@ rows = read_corpus(sys.argv[1])[:40]
 tiny = replace(SMALL, size=EcapaSize(8, 8, 8, 8), epochs=1, zero_epochs=1, batch=16,
                crop_seconds=1.0, speeds=(1.0,))
 seen = []
-original = train._Run.epoch
-train._Run.epoch = lambda self, epoch: (original(self, epoch), seen.append(self.model))[0]
+original = TrainingRun.epoch
+TrainingRun.epoch = lambda self, epoch: (original(self, epoch), seen.append(self.model))[0]
 train.train_attacker(rows, Path(sys.argv[2]), tiny, workers=1, device="cpu")
 own = torch.cat([p.detach().ravel() for p in seen[0].parameters()])
 both = [torch.empty_like(own) for _ in range(2)]

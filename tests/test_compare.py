@@ -14,13 +14,8 @@ from report_sample import sample, with_attack, with_control
 from voxrisk.cli import app
 from voxrisk.measure.paired import paired_difference
 from voxrisk.report import words
-from voxrisk.report.compare import (
-    common_attackers,
-    common_setting,
-    pareto_front,
-    system_names,
-    write_compare,
-)
+from voxrisk.report.compare import pareto_front, system_names, write_compare
+from voxrisk.report.systems import common_attackers, common_setting
 from voxrisk.results import AttackResult, Results
 from voxrisk.types import InputError
 

@@ -1,10 +1,12 @@
 """The pages say what is so: links lead somewhere, code compiles, commands and options exist."""
 
 import ast
+import pkgutil
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import typer
@@ -40,6 +42,14 @@ def test_links_lead_to_files_and_headings_that_exist(page: Path) -> None:
         assert file.exists(), f"{page.name}: {link['to']} leads nowhere"
         if anchor:
             assert anchor in anchors(file), f"{page.name}: {link['to']} has no such heading"
+
+
+def test_the_api_page_names_what_exists() -> None:
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    named = re.findall(r"(?m)^::: ([\w.]+)$", page)
+    assert len(named) > 50
+    for path in named:
+        assert not isinstance(pkgutil.resolve_name(path), ModuleType), path
 
 
 @pages

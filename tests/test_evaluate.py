@@ -387,7 +387,7 @@ def test_the_embeddings_of_a_run_give_its_figures(
     from voxrisk.cli import app
     from voxrisk.files.embeddings import read_embeddings
     from voxrisk.measure.crowd import measure_crowd
-    from voxrisk.measure.curves import Protocol
+    from voxrisk.measure.population import Protocol
 
     folder, results = informed
     for attack in results.attacks:

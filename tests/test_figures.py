@@ -16,9 +16,9 @@ import pytest
 from report_browser import chromium, opened
 from test_population import voices
 from voxrisk import measure
-from voxrisk.attack.curves import Epoch, write_curves
+from voxrisk.attack.epochs import Epoch, write_curves
 from voxrisk.files.published import PublishedCurve
-from voxrisk.measure.curves import Protocol
+from voxrisk.measure.population import Protocol
 from voxrisk.report import charts, png, style
 from voxrisk.report import score_figures as drawing
 from voxrisk.report.charts import PlanePoint, Series

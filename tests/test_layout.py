@@ -77,6 +77,20 @@ def test_imports_follow_the_map() -> None:
     assert wrong == []
 
 
+def test_a_package_gives_no_name_that_one_of_its_modules_has() -> None:
+    """``from package import name`` means one thing, whatever was imported before."""
+    doubled = []
+    for name, path in modules().items():
+        if path.stem != "__init__":
+            continue
+        parts = {p.stem for p in path.parent.glob("*.py")}
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and node.module != f"voxrisk.{name}":
+                names = {alias.asname or alias.name for alias in node.names}
+                doubled += [f"{name}.{both}" for both in sorted(names & parts)]
+    assert doubled == []
+
+
 def test_no_module_needs_itself_not_even_late() -> None:
     known = modules()
     graph = {name: imports(path, set(known)) - {name} for name, path in known.items() if name}

@@ -13,7 +13,7 @@ from legal_eval.io import ScoreMatrix
 from voxrisk.measure import expected_disclosure, rocch_eer, worst_case_disclosure
 from voxrisk.measure.conversations import conversations, halves, speaker_means
 from voxrisk.measure.linking import Ranking, linkability, linkability_by_draws, rank_trials
-from voxrisk.measure.scoring import pairs, ready
+from voxrisk.measure.scorers import pairs, ready
 from voxrisk.types import InputError
 
 # Whole numbers: products are exact, so ties are ties, and there are many.

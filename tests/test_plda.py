@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from voxrisk.measure.crowd import crowd_of_sets
-from voxrisk.measure.curves import Protocol
 from voxrisk.measure.plda import Plda, train_plda
+from voxrisk.measure.population import Protocol
 from voxrisk.types import Embeddings, InputError
 
 

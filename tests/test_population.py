@@ -8,7 +8,7 @@ import pytest
 from voxrisk.measure import expected_disclosure, rocch_eer
 from voxrisk.measure.conversations import check_sides, conversations, halves, speaker_means
 from voxrisk.measure.crowd import crowd_of_scores, crowd_of_sets, measure_crowd
-from voxrisk.measure.curves import Protocol
+from voxrisk.measure.population import Protocol
 from voxrisk.types import Embeddings, Estimate, InputError
 
 QUICK = Protocol(lengths=(1, 3), sizes=(5, 20), draws=2, resamples=100)
@@ -53,7 +53,7 @@ def test_risk_falls_with_the_crowd_and_grows_with_speech() -> None:
 
 
 def test_score_metrics_equal_those_of_the_score_route() -> None:
-    """The same trials through ``voxrisk.measure.trials`` give the same EER and D_ECE."""
+    """The same trials through ``voxrisk.measure.Trials`` give the same EER and D_ECE."""
     a, b = voices(tag="a"), voices(seed=1, tag="b")
     found = crowd_of_sets(a, b, protocol=Protocol(lengths=(2,), sizes=(5,), resamples=0))
     names, enroll = speaker_means(a)

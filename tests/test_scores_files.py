@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from voxrisk.corpus.trials import read_enrolments
-from voxrisk.files.scores import join, read_scores, read_speakers, read_trials
+from voxrisk.files.joining import join
+from voxrisk.files.scores import read_scores, read_speakers, read_trials
 from voxrisk.types import InputError
 
 ROWS = [("ann", "ann-1", 2.5), ("ann", "bob-1", -1.0), ("bob", "ann-1", 0.25), ("bob", "bob-1", 3)]
@@ -230,7 +231,7 @@ def test_speakers_come_from_the_labels_when_nothing_names_them(tmp_path: Path) -
         read_scores(written(tmp_path / "s", scores)), read_trials(written(tmp_path / "t", keys))
     )
     assert scored.speakers == ("u1", "v1", "w9 (speaker unknown)")
-    assert "the speakers of 1 trial segments are unknown" in warnings[0].text.lower()
+    assert [(w.code, w.facts["count"]) for w in warnings] == [("unknown_speakers", 1)]
     who = written(tmp_path / "utt2spk", "u1 U\nu2 U\nu3 U\nv1 V\nv2 V\nw9 U\n")
     scored, warnings = join(
         read_scores(tmp_path / "s"), read_trials(tmp_path / "t"), speakers=read_speakers(who)

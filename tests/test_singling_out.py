@@ -10,7 +10,7 @@ from legal_eval.metrics import singling_out as oracle
 
 from voxrisk.measure import _isolation
 from voxrisk.measure.conversations import Conversations, conversations, halves, speaker_means
-from voxrisk.measure.singling_out import isolation_chance, singling_out
+from voxrisk.measure.isolation import isolation_chance, singling_out
 from voxrisk.types import InputError
 
 

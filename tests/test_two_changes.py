@@ -12,8 +12,8 @@ from voxrisk import knowledge, measure
 from voxrisk.cli import app
 from voxrisk.corpus.demo import make_demo
 from voxrisk.knowledge import Knowledge
+from voxrisk.measure.curve import Roc
 from voxrisk.measure.figures import FIGURES, Figure
-from voxrisk.measure.roc import Roc
 from voxrisk.pipeline.evaluate import evaluate
 from voxrisk.report.html import write_report
 from voxrisk.results import Results

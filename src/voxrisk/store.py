@@ -142,13 +142,13 @@ def locked(path: Path, label: str) -> Iterator[None]:
         lock.release()
 
 
-def digest_corpus(rows: Sequence[Utterance], memory: Path) -> str:
+def digest_corpus(rows: Sequence[Utterance], hashes: Path) -> str:
     """Hash of everything a stage can see of a corpus: its table and the content of its audio.
 
-    The hash of a file is remembered in the journal ``memory`` by path, size and time of change, so
+    The hash of a file is remembered in the journal ``hashes`` by path, size and time of change, so
     that a large corpus is read for hashing once.
     """
-    journal = Journal(memory)
+    journal = Journal(hashes)
     known, fresh = journal.read(), {}
     whole = hashlib.sha256()
     for row in rows:

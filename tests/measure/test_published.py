@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from voxrisk import measure
-from voxrisk.files.scores import join, read_scores, read_trials
+from voxrisk.files.joining import join
+from voxrisk.files.scores import read_scores, read_trials
 from voxrisk.measure import Trials
 
 VPC_ROWS = 24

@@ -6,6 +6,7 @@ import pytest
 from voxrisk import measure
 from voxrisk.measure import Similarity, Trials
 from voxrisk.measure.similarity import resampled_dominance
+from voxrisk.measure.vectors import unit_length
 from voxrisk.types import Embeddings, InputError
 
 
@@ -216,3 +217,11 @@ def test_distinctiveness_of_voiceprivacy_by_single_segments(
     assert found["g_vd"].value == pytest.approx(gain, abs=0.005)
     assert found["g_vd"].n["speaker"] == speakers
     assert found["deid"].value > 0.999
+
+
+def test_a_vector_without_direction_is_an_error_or_stays_zero() -> None:
+    vectors = np.array([[0.0, 2.0], [0.0, 0.0]], np.float32)
+    with pytest.raises(InputError, match="a vector is zero"):
+        unit_length(vectors)
+    assert unit_length(vectors, shortest=1e-12).tolist() == [[0.0, 1.0], [0.0, 0.0]]
+    assert vectors.tolist() == [[0.0, 2.0], [0.0, 0.0]]

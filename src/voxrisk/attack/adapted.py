@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.attack.encoder import ADAPTER, Encoder
+from voxrisk.measure.vectors import unit_length
 from voxrisk.types import InputError
 
 Floats = NDArray[np.float64]
@@ -33,9 +34,7 @@ class Adapter:
 
     def apply(self, vectors: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
         """Map vectors ``(n, d)`` of the ready encoder; the result has length one."""
-        return unit_length(unit_length(unit_length(vectors) - self.mean) @ self.matrix).astype(
-            np.float32
-        )
+        return direction(direction(direction(vectors) - self.mean) @ self.matrix).astype(np.float32)
 
 
 class AdaptedEncoder:
@@ -57,12 +56,9 @@ class AdaptedEncoder:
         return self.adapter.apply(self.base.embed(waveforms))
 
 
-def unit_length(vectors: NDArray[np.floating[Any]]) -> Floats:
-    """Vectors ``(n, d)`` of length one."""
-    wide = vectors.astype(np.float64)
-    norm = np.linalg.norm(wide, axis=1, keepdims=True)
-    unit: Floats = wide / np.maximum(norm, 1e-12)
-    return unit
+def direction(vectors: NDArray[np.floating[Any]]) -> Floats:
+    """Vectors ``(n, d)`` of length one; one that the map erased to nothing stays zero."""
+    return unit_length(vectors, shortest=1e-12)
 
 
 def read_adapter(folder: Path) -> Adapter:

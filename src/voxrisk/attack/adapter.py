@@ -19,11 +19,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.attack.adapted import Adapter, unit_length
-from voxrisk.attack.curves import Epoch, write_curves
+from voxrisk.attack.adapted import Adapter, direction
 from voxrisk.attack.embed import embed_corpus
 from voxrisk.attack.encoder import ADAPTER
 from voxrisk.attack.encoders import load_encoder
+from voxrisk.attack.epochs import Epoch, write_curves
 from voxrisk.attack.erasure import check_classes, erasure
 from voxrisk.attack.recipes import AdapterRecipe
 from voxrisk.attack.soundness import Fit, Map, Rows
@@ -82,10 +82,10 @@ def fit_adapter(
             f"{embeddings.source}: {len(source)} utterances of {names.size} speakers cannot train "
             "an attacker; it needs two speakers or more with at least two utterances each"
         )
-    raw = unit_length(embeddings.vectors)
+    raw = direction(embeddings.vectors)
     train, held = _split(source, recipe.validation, seed)
     mean = raw[train].mean(axis=0)
-    x = unit_length(raw - mean)
+    x = direction(raw - mean)
     labels = [source]
     erase = np.eye(x.shape[1])
     if targets is not None:
@@ -98,7 +98,7 @@ def fit_adapter(
     from voxrisk.attack.ecapa_encoder import cpu_threads
 
     reverse = unlearn == "reverse"
-    shown = unit_length(x @ erase)
+    shown = direction(x @ erase)
     with cpu_threads(1):  # small matrices: more threads only wait for each other
         matrix, epochs = descend(shown, labels, train, held, recipe, reverse=reverse, seed=seed)
     return Adapted(Adapter(encoder, identity, mean, erase @ matrix), tuple(epochs))

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.attack.encoder import RATE, check_speech
+from voxrisk.attack.encoder import check_speech
 from voxrisk.attack.recipes import Recipe
 from voxrisk.corpus import Utterance, read_audio
+from voxrisk.corpus.audio import RATE
 from voxrisk.files.atomic import atomic
 from voxrisk.journal import hash_of
 from voxrisk.shards import run
@@ -21,7 +22,7 @@ SAMPLES, LENGTHS = "samples.i16", "lengths.npy"
 
 
 @dataclass(frozen=True)
-class Speech:
+class DecodedSpeech:
     """A decoded corpus: every utterance in one flat file of 16-bit samples.
 
     Attributes:
@@ -53,7 +54,7 @@ def decode_corpus(
     speeds: Sequence[float] = (1.0,),
     target_column: str | None = None,
     workers: int | None = None,
-) -> Speech:
+) -> DecodedSpeech:
     """Decode every utterance into the store ``folder``, once; a second call finds it there.
 
     Args:
@@ -97,7 +98,7 @@ def decode_corpus(
     if target_column:
         names = [_spoken(row.extra[target_column], s) for row, s in jobs]
         targets, target = np.unique(names, return_inverse=True)
-    return Speech(
+    return DecodedSpeech(
         np.memmap(sound, dtype=np.int16, mode="r"),
         np.concatenate([[0], np.cumsum(length)[:-1]]),
         length,
@@ -126,7 +127,7 @@ def _decode(job: tuple[Utterance, float]) -> NDArray[np.int16]:
 
 
 def split_validation(
-    speech: Speech, recipe: Recipe, seed: int
+    speech: DecodedSpeech, recipe: Recipe, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Utterance numbers for training and for validation.
 
@@ -161,7 +162,10 @@ class Crops:
 
 
 def cut_crops(
-    speech: Speech, rows: NDArray[np.int64], recipe: Recipe, random: np.random.Generator | None
+    speech: DecodedSpeech,
+    rows: NDArray[np.int64],
+    recipe: Recipe,
+    random: np.random.Generator | None,
 ) -> Crops:
     """Cut utterances into crops; without ``random``, random crops are cut from the middle.
 
@@ -183,7 +187,9 @@ def cut_crops(
     return Crops(row, speech.start[row] + number * piece, np.minimum(left, piece))
 
 
-def cut_batch(speech: Speech, crops: Crops, chosen: NDArray[np.int64]) -> list[NDArray[np.float32]]:
+def cut_batch(
+    speech: DecodedSpeech, crops: Crops, chosen: NDArray[np.int64]
+) -> list[NDArray[np.float32]]:
     """Read some crops as waveforms in ±1."""
     return [
         speech.samples[s : s + n].astype(np.float32) / np.float32(32768.0)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from voxrisk.attack.curves import Epoch
+from voxrisk.attack.epochs import Epoch
 from voxrisk.attack.heads import CosineHead, aam_loss, reverse_gradient
 from voxrisk.attack.recipes import AdapterRecipe, target_weight
 

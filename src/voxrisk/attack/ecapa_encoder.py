@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from voxrisk.attack.ecapa import Ecapa
-from voxrisk.attack.encoder import RATE, check_all, file_identity
+from voxrisk.attack.encoder import check_all, file_identity
 from voxrisk.attack.features import MELS, filter_banks, frame_count
 from voxrisk.attack.sizes import EcapaSize
+from voxrisk.corpus.audio import RATE
 from voxrisk.types import InputError
 
 BATCH_SECONDS = {"cpu": 60.0, "cuda": 600.0}  # padded audio in one batch: bounds the memory

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from voxrisk.attack.encoder import RATE, Encoder, check_speech
+from voxrisk.attack.encoder import Encoder, check_speech
 from voxrisk.attack.encoders import load_encoder
 from voxrisk.corpus import Utterance, read_audio
+from voxrisk.corpus.audio import RATE
 from voxrisk.files.embeddings import read_embeddings, write_embeddings
 from voxrisk.journal import hash_of, resumable
 from voxrisk.types import Embeddings, InputError

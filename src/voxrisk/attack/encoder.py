@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.corpus.audio import RATE
 from voxrisk.types import InputError
 
-RATE = 16_000
 SHORTEST = 0.1  # seconds: ECAPA mirrors 4 frames of 10 ms at each end
 LONGEST = 600.0  # seconds: beyond it the activations of one utterance no longer fit a usual memory
 SILENCE = 1e-5  # standard deviation; a third of the smallest step of 16-bit audio

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-RATE = 16_000
+from voxrisk.corpus.audio import RATE
+
 WINDOW = 400
 HOP = 160
 MELS = 80

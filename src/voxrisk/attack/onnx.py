@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.attack.encoder import RATE, check_all, file_identity
+from voxrisk.attack.encoder import check_all, file_identity
+from voxrisk.corpus.audio import RATE
 from voxrisk.types import InputError, require
 
 

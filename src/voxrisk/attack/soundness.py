@@ -20,15 +20,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.attack.score import cosine
+from voxrisk.attack.backends import cosine
+from voxrisk.measure.all_figures import measure_scores
 from voxrisk.measure.intervals import percentile_interval
 from voxrisk.measure.resampling import (
     MIN_SPEAKERS,
     bootstrap,
     speaker_weights,
 )
-from voxrisk.measure.summary import measure_scores
-from voxrisk.measure.trials import Trials
+from voxrisk.measure.scored_trials import Trials
+from voxrisk.measure.vectors import unit_length
 from voxrisk.types import Embeddings, Estimate, InputError, Interval
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -332,8 +333,7 @@ def target_control(
             f"{embeddings.source}: {label.size} utterances with {names.size} different targets: "
             f"nothing to tell apart in {folds} folds; anonymize with two targets or more"
         )
-    x = embeddings.vectors.astype(np.float64)
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    x = unit_length(embeddings.vectors)
     fold = np.random.default_rng([seed, 4]).permutation(label.size) % folds
     wrong = np.empty(label.size)
     for number in range(folds):

@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy import sparse
 
-from voxrisk.attack.trials import Scored
+from voxrisk.attack.scoring import Scored
 from voxrisk.corpus.table import Utterance
 from voxrisk.corpus.trials import Trial
 from voxrisk.types import InputError
@@ -83,8 +83,8 @@ def score_words(
     documents = _table(counts, place)
     frequency = np.bincount(documents.indices, minlength=len(place))
     idf = 1.0 + np.log((1.0 + len(used)) / (1.0 + frequency))
-    left = _unit(documents, idf)
-    right = _unit(_table([Counter(_words(heard[name])) for name in tried], place), idf)
+    left = _weighted(documents, idf)
+    right = _weighted(_table([Counter(_words(heard[name])) for name in tried], place), idf)
     row_of = {name: i for i, name in enumerate(used)}
     column_of = {name: i for i, name in enumerate(tried)}
     rows = np.array([row_of[trial.enroll] for trial in trials])
@@ -133,7 +133,8 @@ def _table(counts: Sequence[Counter[str]], place: Mapping[str, int]) -> sparse.c
     return sparse.csr_array((np.array(values, np.float64), index), shape=shape)
 
 
-def _unit(table: sparse.csr_array, idf: np.ndarray) -> sparse.csr_array:
+def _weighted(table: sparse.csr_array, idf: np.ndarray) -> sparse.csr_array:
+    """TF-IDF of length one; a text without a known word stays zero: it is like no other."""
     weighted = table.multiply(idf[None, :]).tocsr()
     length = np.sqrt(weighted.multiply(weighted).sum(axis=1))
     inverse = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)

@@ -5,21 +5,22 @@ import sys
 
 import typer
 
-from voxrisk.cli import corpus
-from voxrisk.cli import population as population_command
-from voxrisk.cli.align import align
-from voxrisk.cli.anonymize import anonymize
-from voxrisk.cli.compare import COMPARE_EXAMPLE, REPORT_EXAMPLE, compare, report
-from voxrisk.cli.demo import demo
-from voxrisk.cli.embed import embed
-from voxrisk.cli.evaluate import EXAMPLE as EVALUATE_EXAMPLE
-from voxrisk.cli.evaluate import evaluate
-from voxrisk.cli.measure import EXAMPLE, measure
-from voxrisk.cli.models import models_app
-from voxrisk.cli.score import score
-from voxrisk.cli.slice import slice_
-from voxrisk.cli.train import train
-from voxrisk.cli.utility import utility
+from voxrisk.cli import (
+    align,
+    anonymize,
+    compare,
+    corpus,
+    demo,
+    embed,
+    evaluate,
+    measure,
+    models,
+    population,
+    score,
+    train,
+    utility,
+)
+from voxrisk.cli import slice as slicing
 from voxrisk.progress import talk
 from voxrisk.types import InputError, MissingExtraError
 
@@ -48,23 +49,31 @@ def _root(
 
 
 # In the order of the data: corpus → protect → attack → measure → report.
-app.command(short_help="See the whole chain, on synthetic voices or yours")(demo)
-app.command(epilog=EVALUATE_EXAMPLE, short_help="From speech to a report, in one command")(evaluate)
+app.command(short_help="See the whole chain, on synthetic voices or yours")(demo.demo)
+app.command(epilog=evaluate.EXAMPLE, short_help="From speech to a report, in one command")(
+    evaluate.evaluate
+)
 app.add_typer(corpus.app, name="corpus", short_help="Check, split or make a corpus")
-app.command(short_help="Protect speech with an anonymizer")(anonymize)
-app.command(short_help="Find the time of each spoken word")(align)
-app.command(name="slice", short_help="Cut speech into short slices between words")(slice_)
-app.command(short_help="Train an attacker")(train)
-app.command(short_help="Speaker embeddings of a corpus")(embed)
-app.command(short_help="Scores of trials from embeddings")(score)
-app.command(epilog=EXAMPLE, short_help="Every privacy figure of score files")(measure)
-app.command(
-    epilog=population_command.EXAMPLE, short_help="Risk in a crowd of N, from L utterances"
-)(population_command.population)
-app.command(short_help="What the speech is still good for")(utility)
-app.command(epilog=REPORT_EXAMPLE, short_help="Write the report of a run again")(report)
-app.command(epilog=COMPARE_EXAMPLE, short_help="Compare several anonymizers")(compare)
-app.add_typer(models_app, name="models", short_help="List and fetch trained models")
+app.command(short_help="Protect speech with an anonymizer")(anonymize.anonymize)
+app.command(short_help="Find the time of each spoken word")(align.align)
+app.command(name="slice", short_help="Cut speech into short slices between words")(slicing.slice_)
+app.command(short_help="Train an attacker")(train.train)
+app.command(short_help="Speaker embeddings of a corpus")(embed.embed)
+app.command(short_help="Scores of trials from embeddings")(score.score)
+app.command(epilog=measure.EXAMPLE, short_help="Every privacy figure of score files")(
+    measure.measure
+)
+app.command(epilog=population.EXAMPLE, short_help="Risk in a crowd of N, from L utterances")(
+    population.population
+)
+app.command(short_help="What the speech is still good for")(utility.utility)
+app.command(epilog=compare.REPORT_EXAMPLE, short_help="Write the report of a run again")(
+    compare.report
+)
+app.command(epilog=compare.COMPARE_EXAMPLE, short_help="Compare several anonymizers")(
+    compare.compare
+)
+app.add_typer(models.models_app, name="models", short_help="List and fetch trained models")
 
 
 def main() -> None:

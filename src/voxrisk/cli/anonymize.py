@@ -53,7 +53,7 @@ def anonymize(
     from voxrisk.corpus import read_corpus
     from voxrisk.protect.anonymizers import parse_options
     from voxrisk.protect.run import anonymize as run_anonymizer
-    from voxrisk.protect.vectors import read_vectors
+    from voxrisk.protect.vectors import read_speaker_vectors
 
     rows = run_anonymizer(
         read_corpus(corpus),
@@ -64,7 +64,7 @@ def anonymize(
         select=select,
         per=per,
         fixed=target,
-        vectors=read_vectors(vectors) if vectors else None,
+        vectors=read_speaker_vectors(vectors) if vectors else None,
         seed=seed,
         workers=workers,
         force=force,

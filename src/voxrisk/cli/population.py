@@ -10,7 +10,7 @@ from voxrisk.progress import log
 from voxrisk.types import InputError
 
 if TYPE_CHECKING:
-    from voxrisk.measure.curves import Population
+    from voxrisk.measure.population import Population
     from voxrisk.pipeline.population_study import Attacker
     from voxrisk.types import Estimate
 
@@ -95,7 +95,7 @@ def population(
     """
     from voxrisk.files.atomic import output_folder, write_text
     from voxrisk.files.published import read_published
-    from voxrisk.measure.curves import Protocol
+    from voxrisk.measure.population import Protocol
     from voxrisk.pipeline.population_study import Attacker, results_of, speaker_rows, study
     from voxrisk.pipeline.pseudonyms import pseudonyms, write_shared
     from voxrisk.pipeline.tables import as_csv, figure_rows
@@ -166,7 +166,7 @@ def _print(found: "Sequence[Population]", folder: Path, drawn: Sequence[Path]) -
     from rich.table import Table
 
     from voxrisk.measure import FIGURES
-    from voxrisk.measure.curves import CROWD
+    from voxrisk.measure.population import CROWD
     from voxrisk.report.png import obstacle
 
     for p in found:

@@ -58,9 +58,10 @@ def score(
       voxrisk score anonymized.npz --enroll-embeddings original.npz
         --trials trials.csv --enroll enroll.csv -o scores.csv
     """
-    from voxrisk.attack.score import cosine, plda, speaker_means
-    from voxrisk.attack.trials import score_trials, write_scores
+    from voxrisk.attack.backends import cosine, plda, speaker_means
+    from voxrisk.attack.scoring import score_trials
     from voxrisk.files.embeddings import read_embeddings
+    from voxrisk.files.scores import write_scores
     from voxrisk.measure.eer import rocch_eer
 
     if output.exists() and not force:
@@ -81,7 +82,7 @@ def score(
         cohort=speaker_means(training) if training and as_norm else None,
         nearest=as_norm or 1,
     )
-    write_scores(output, scored)
+    write_scores(output, scored.enroll, scored.trial, scored.score, is_target=scored.label)
     facts: dict[str, object] = {
         "output": str(output),
         "target": len(scored.target),
@@ -104,8 +105,8 @@ def _lists(
     enrolled: "Embeddings | None",
     corpus: Path | None,
 ) -> "tuple[list[Trial], Mapping[str, list[str]]]":
-    from voxrisk.attack.score import utterances_of
-    from voxrisk.attack.trials import made_trials, speaker_enrolments
+    from voxrisk.attack.backends import utterances_of
+    from voxrisk.attack.scoring import made_trials, speaker_enrolments
     from voxrisk.corpus import read_corpus
     from voxrisk.corpus.trials import Trial, read_enrolments
     from voxrisk.files.scores import read_trials

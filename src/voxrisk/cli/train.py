@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
@@ -12,7 +13,8 @@ import typer
 from voxrisk.types import InputError
 
 if TYPE_CHECKING:
-    from voxrisk.attack.curves import Epoch
+    from voxrisk.attack.epochs import Epoch
+    from voxrisk.attack.recipes import AdapterRecipe, Recipe
 
 
 class RecipeName(StrEnum):
@@ -89,7 +91,6 @@ def train(
       voxrisk train anonymized/train -o attacker --recipe spane --adversarial
       voxrisk train anonymized/train -o attacker --recipe adapter --unlearn reverse
     """
-    from voxrisk.attack.recipes import ADAPTED, RECIPES
     from voxrisk.attack.starts import start_checkpoint
     from voxrisk.corpus import read_corpus
     from voxrisk.report.training_figure import draw_training
@@ -99,41 +100,28 @@ def train(
     from voxrisk.attack.parallel import leave_world
     from voxrisk.attack.train import forget_training, train_attacker
 
-    given = {"epochs": epochs, "zero_epochs": zero_epochs, "batch": batch, "max_rate": max_rate}
-    changes = {key: value for key, value in given.items() if value is not None}
-    if unlearn and recipe != RecipeName.adapter:
-        raise InputError(
-            "--unlearn is for --recipe adapter; a whole encoder unlearns targets by --adversarial"
-        )
-    if adversarial and unlearn == UnlearnName.erase:
-        raise InputError("--adversarial is the reversed gradient: leave it out to erase")
     if seeds < 1:
         raise InputError(f"--seeds is {seeds}; at least one training is needed")
-    if keep_statistics is not None and (start is None or recipe == RecipeName.adapter):
-        raise InputError(
-            "--keep-statistics and --learn-statistics are for fine-tuning a whole encoder: "
-            "give --start, and a recipe other than adapter"
-        )
-    rows = read_corpus(corpus)
+    _refuse_misplaced(recipe, start, unlearn, adversarial, keep_statistics)
+    given = {"epochs": epochs, "zero_epochs": zero_epochs, "batch": batch, "max_rate": max_rate}
+    changes = {key: value for key, value in given.items() if value is not None}
+    folders = {
+        number: output if seeds == 1 else output / f"seed-{number}"
+        for number in range(seed, seed + seeds)
+    }
     if recipe == RecipeName.adapter:
         from voxrisk.attack.adapter import train_adapter
 
         method = UnlearnName.reverse if adversarial else unlearn
-        if "zero_epochs" in changes and method != UnlearnName.reverse:
-            raise InputError("--zero-epochs is for --unlearn reverse: there is nothing to delay")
-        if method == UnlearnName.reverse and "epochs" in changes:
-            changes["reverse_epochs"] = changes.pop("epochs")
-            changes.setdefault("zero_epochs", changes["reverse_epochs"] // 4)
-        if "max_rate" in changes:
-            changes["rate"] = changes.pop("max_rate")
-        for number in range(seed, seed + seeds):
-            folder = output if seeds == 1 else output / f"seed-{number}"
+        adapter = _adapter_recipe(changes, method)
+        rows = read_corpus(corpus)
+        for number, folder in folders.items():
             if force:
                 (output / "training.npz").unlink(missing_ok=True)
             adapted = train_adapter(
                 rows,
                 folder,
-                replace(ADAPTED, **changes),  # type: ignore[arg-type]
+                adapter,
                 encoder=start or "ecapa-voxceleb",
                 seed=number,
                 unlearn=method.value if method else None,
@@ -145,21 +133,17 @@ def train(
             draw_training(folder)
             _tell(folder, number, adapted.epochs[-1], as_json=as_json)
         return
-    if epochs is not None and zero_epochs is None:
-        changes["zero_epochs"] = round(
-            RECIPES[recipe].zero_epochs * epochs / RECIPES[recipe].epochs
-        )
     keep = start is not None and keep_statistics is not False
-    chosen = replace(RECIPES[recipe], keep_statistics=keep, **changes)  # type: ignore[arg-type]
+    whole = _encoder_recipe(recipe, changes, keep_statistics=keep)
+    rows = read_corpus(corpus)
     checkpoint = start_checkpoint(start) if start else None
-    for number in range(seed, seed + seeds):
-        folder = output if seeds == 1 else output / f"seed-{number}"
+    for number, folder in folders.items():
         if force:
             forget_training(folder)
         done = train_attacker(
             rows,
             folder,
-            chosen,
+            whole,
             seed=number,
             adversarial=adversarial,
             target_column=target_column,
@@ -173,6 +157,56 @@ def train(
         draw_training(folder)
         _tell(folder, number, done.epochs[-1], as_json=as_json)
     leave_world()
+
+
+def _refuse_misplaced(
+    recipe: RecipeName,
+    start: str | None,
+    unlearn: UnlearnName | None,
+    adversarial: bool,
+    keep_statistics: bool | None,
+) -> None:
+    """Stop at options that the chosen recipe has no use for."""
+    if unlearn and recipe != RecipeName.adapter:
+        raise InputError(
+            "--unlearn is for --recipe adapter; a whole encoder unlearns targets by --adversarial"
+        )
+    if adversarial and unlearn == UnlearnName.erase:
+        raise InputError("--adversarial is the reversed gradient: leave it out to erase")
+    if keep_statistics is not None and (start is None or recipe == RecipeName.adapter):
+        raise InputError(
+            "--keep-statistics and --learn-statistics are for fine-tuning a whole encoder: "
+            "give --start, and a recipe other than adapter"
+        )
+
+
+def _adapter_recipe(
+    given: Mapping[str, int | float], method: UnlearnName | None
+) -> "AdapterRecipe":
+    """The adapter's constants with those of the command line, which go by the encoder's names."""
+    from voxrisk.attack.recipes import ADAPTED
+
+    changes = dict(given)
+    if "zero_epochs" in changes and method != UnlearnName.reverse:
+        raise InputError("--zero-epochs is for --unlearn reverse: there is nothing to delay")
+    if method == UnlearnName.reverse and "epochs" in changes:
+        changes["reverse_epochs"] = changes.pop("epochs")
+        changes.setdefault("zero_epochs", changes["reverse_epochs"] // 4)
+    if "max_rate" in changes:
+        changes["rate"] = changes.pop("max_rate")
+    return replace(ADAPTED, **changes)  # type: ignore[arg-type]
+
+
+def _encoder_recipe(
+    name: RecipeName, given: Mapping[str, int | float], *, keep_statistics: bool
+) -> "Recipe":
+    """A named recipe with the constants of the command line; E shrinks with the epochs."""
+    from voxrisk.attack.recipes import RECIPES
+
+    named, changes = RECIPES[name], dict(given)
+    if "epochs" in changes and "zero_epochs" not in changes:
+        changes["zero_epochs"] = round(named.zero_epochs * changes["epochs"] / named.epochs)
+    return replace(named, keep_statistics=keep_statistics, **changes)  # type: ignore[arg-type]
 
 
 def _tell(folder: Path, seed: int, last: "Epoch", *, as_json: bool) -> None:

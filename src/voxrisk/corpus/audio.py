@@ -11,12 +11,13 @@ from voxrisk.corpus.table import Utterance
 from voxrisk.files.atomic import atomic
 from voxrisk.types import InputError, require
 
+RATE = 16_000  # samples a second: what every part works at, unless it says otherwise
 # Kaldi segments and rounded durations may reach a little past the end of a recording.
 SLACK_SECONDS = 0.1
 EMPTY = "holds no samples"
 
 
-def read_audio(source: Utterance | Path | str, *, rate: int = 16_000) -> NDArray[np.float32]:
+def read_audio(source: Utterance | Path | str, *, rate: int = RATE) -> NDArray[np.float32]:
     """Read one utterance as mono samples ``(n,)`` at ``rate``, resampled where it must be.
 
     Channels are averaged; resampling is soxr's high quality.

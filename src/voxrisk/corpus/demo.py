@@ -23,12 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.corpus import espeak, kokoro
-from voxrisk.corpus.audio import write_audio
+from voxrisk.corpus.audio import RATE, write_audio
 from voxrisk.corpus.sentences import SENTENCES
 from voxrisk.corpus.table import Utterance, read_gender, write_corpus
 from voxrisk.types import InputError, require
 
-RATE = 16_000
 LEVEL_DB = -26.0
 # Most distinct first, so that fewer voices are the easier corpus.
 VOICES = (
@@ -61,7 +60,7 @@ def _say_espeak(plan: Sequence[_Planned]) -> Iterator[Sound]:
 def _say_kokoro(plan: Sequence[_Planned]) -> Iterator[Sound]:
     sessions = ENGINES["kokoro"].sessions
     lines = [kokoro.Line(p.text, p.voice, *sessions[p.session]) for p in plan]
-    return ((samples, kokoro.RATE) for samples in kokoro.speak_all(lines))
+    return ((samples, kokoro.KOKORO_RATE) for samples in kokoro.speak_all(lines))
 
 
 def _espeak_genders() -> dict[str, str | None]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from voxrisk.corpus import espeak
 from voxrisk.types import InputError, require
 
-RATE = 24_000
+KOKORO_RATE = 24_000
 LENGTHS, STYLE = 510, 256  # a voice is one style vector for each number of phonemes
 # Each is the one that ecapa-voxceleb finds least like those before it.
 VOICES = (

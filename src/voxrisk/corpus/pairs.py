@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.corpus.audio import audio_seconds, read_audio
+from voxrisk.corpus.audio import RATE, audio_seconds, read_audio
 from voxrisk.corpus.table import Utterance
 from voxrisk.types import InputError
 
-RATE = 16_000
 POINTS = 100  # of an envelope
 FLOOR_DB = 60.0  # below the loudest point everything is silence
 FITS = 0.7  # a correlation under this is no fit

@@ -40,7 +40,7 @@ def by_session(utterances: Sequence[Utterance], *, share: float = 0.5, seed: int
     more; at least one session stays for the trials. Where the corpus knows no sessions, single
     utterances are drawn instead and ``by`` says so. A speaker with one session only is left out.
     """
-    unit = _unit(utterances)
+    unit = _smallest_unit(utterances)
     enroll, trial, left_out = _divide(_speakers(utterances), unit, share, seed)
     if not enroll:
         raise InputError(f"no speaker has two {unit}s, so none can enrol and be tried as well")
@@ -59,7 +59,7 @@ def a_and_b(
     All speakers are in A; ``speakers`` of them (None: all that can) are in B too, with other
     sessions (or utterances, where sessions are not known): ``share`` of theirs.
     """
-    unit = _unit(utterances)
+    unit = _smallest_unit(utterances)
     people = _speakers(utterances)
     able = [s for s in people if len({_key(row, unit) for row in people[s]}) > 1]
     wanted = len(able) if speakers is None else speakers
@@ -136,7 +136,8 @@ def _speakers(utterances: Iterable[Utterance]) -> dict[str, list[Utterance]]:
     return dict(sorted(people.items()))
 
 
-def _unit(utterances: Sequence[Utterance]) -> str:
+def _smallest_unit(utterances: Sequence[Utterance]) -> str:
+    """What is never cut in two: a session or, where none is known, an utterance."""
     unknown = [row for row in utterances if row.session is None]
     if unknown and len(unknown) < len(utterances):
         raise InputError(

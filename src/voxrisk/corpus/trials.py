@@ -14,7 +14,7 @@ import numpy as np
 
 from voxrisk.corpus.table import Utterance
 from voxrisk.files.atomic import atomic
-from voxrisk.files.tables import read_rows
+from voxrisk.files.tables import read_rows, write_table
 from voxrisk.types import InputError
 
 # Kaldi's order, which counts where there is no header; and the names elsewhere.
@@ -86,10 +86,7 @@ def write_trials(path: Path | str, trials: Iterable[Trial]) -> int:
 
 def write_enrolments(path: Path | str, enroll: Iterable[Utterance]) -> None:
     """Write ``enroll,utterance``; an enrolment is a speaker."""
-    with atomic(path) as part, part.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["enroll", "utterance"])
-        writer.writerows([row.speaker, row.utterance] for row in enroll)
+    write_table(path, ("enroll", "utterance"), ((row.speaker, row.utterance) for row in enroll))
 
 
 def read_enrolments(path: Path | str) -> Mapping[str, list[str]]:

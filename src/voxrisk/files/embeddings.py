@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.files.atomic import atomic
-from voxrisk.files.kaldi import read_speakers, read_vectors
+from voxrisk.files.kaldi import read_utt2spk, read_vectors
 from voxrisk.files.tables import read_rows
 from voxrisk.types import Embeddings, InputError, require
 
@@ -175,7 +175,7 @@ def _with_speakers(path: Path, found: dict[str, NDArray[np.generic]]) -> Embeddi
     """Join vectors by utterance id with utt2spk or spk2utt in the same folder."""
     if not found:
         raise InputError(f"{path}: there are no embeddings in it")
-    speaker_of, where = read_speakers(path.parent)
+    speaker_of, where = read_utt2spk(path.parent)
     missing = [name for name in found if name not in speaker_of]
     if missing:
         raise InputError(f"{where}: no speaker for utterance {missing[0]} of {path}; add the line")

@@ -21,7 +21,7 @@ def read_vectors(path: Path) -> dict[str, Vector]:
     return _read_scp(path) if path.suffix == ".scp" else _read_ark(path)
 
 
-def read_speakers(folder: Path) -> tuple[dict[str, str], Path]:
+def read_utt2spk(folder: Path) -> tuple[dict[str, str], Path]:
     """Speaker of each utterance from ``utt2spk`` or ``spk2utt``, and which of the two it was."""
     if (path := folder / "utt2spk").is_file():
         pairs = [

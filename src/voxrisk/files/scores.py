@@ -1,4 +1,4 @@
-"""Scores, trial lists and the speakers behind them: read, joined by id, and checked.
+"""Scores, trial lists and the speakers behind them: read, checked and written.
 
 Our own plain form is CSV with a header: scores ``enroll,trial,score``, trials
 ``enroll,trial,label`` with the labels ``target`` and ``nontarget``. Kaldi's and VoicePrivacy's
@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.files.numbers import plain_number, read_number
-from voxrisk.files.tables import read_rows
-from voxrisk.notices import Notice, notice
+from voxrisk.files.tables import read_rows, write_table
 from voxrisk.types import InputError
 
 if TYPE_CHECKING:
-    from voxrisk.measure.trials import Trials
+    pass
 
 ENROLL = (
     "enroll_id", "enroll_utt", "enrollment", "enrol", "model", "modelid", "enroll_speaker_id",
@@ -104,7 +103,7 @@ def read_trials(path: Path | str) -> PairTable:
     }
     table = _read_pairs(path, names, _label, optional=("enroll_speaker", "trial_speaker"))
     problems: list[str] = []
-    _complain_of_doubled(problems, table, table.enroll * len(table.trial_ids) + table.trial)
+    complain_of_doubled(problems, table, table.enroll * len(table.trial_ids) + table.trial)
     if problems:
         raise InputError("\n".join(problems))
     return table
@@ -194,152 +193,39 @@ def _read_npz(path: Path) -> PairTable:
     )
 
 
-def join(
-    scores: PairTable,
-    keys: PairTable,
+def write_scores(
+    path: Path | str,
+    enroll: Sequence[str],
+    trial: Sequence[str],
+    score: NDArray[np.float64],
     *,
-    speakers: Mapping[str, str] | None = None,
-    allow_extra: bool = False,
-) -> tuple["Trials", list[Notice]]:
-    """Join scores to a trial list by id, and find the speakers behind the ids.
-
-    Speakers come from ``speakers`` (id to speaker), from the trial list's own columns, or from the
-    labels: ids that target trials connect are one person.
-
-    Returns:
-        The trials, and what a reader must know about them.
-
-    Raises:
-        InputError: If a trial has no score, a score has no trial (unless ``allow_extra``), a pair
-            stands twice or a label contradicts the speakers; every kind is named together.
-    """
-    from voxrisk.measure.trials import Trials
-
-    score_code, key_code = _common_codes(scores, keys)
-    problems: list[str] = []
-    for table, code in ((scores, score_code), (keys, key_code)):
-        _complain_of_doubled(problems, table, code)
-    _complain(
-        problems,
-        keys,
-        np.flatnonzero(~np.isin(key_code, score_code)),
-        f"{keys.path}: trials without a score in {scores.path}",
-    )
-    if not allow_extra:
-        _complain(
-            problems,
-            scores,
-            np.flatnonzero(~np.isin(score_code, key_code)),
-            f"{scores.path}: scores without a trial in {keys.path} (--allow-extra leaves them out)",
-        )
-    if problems:
-        raise InputError("\n".join(problems))
-    order = np.argsort(score_code)
-    row = order[np.searchsorted(score_code, key_code, sorter=order)]
-    is_target = keys.value == 1.0
-    left, right, names, notices = _speakers(keys, is_target, speakers or {})
-    _check_labels(keys, is_target, left, right)
-    return (
-        Trials.coded(
-            scores.value[row],
-            is_target,
-            left.astype(np.int32),
-            right.astype(np.int32),
-            keys.trial.astype(np.int32),
-            tuple(names),
-        ),
-        notices,
-    )
+    is_target: NDArray[np.bool_] | None = None,
+) -> None:
+    """Write ``enroll,trial,score`` with all digits, and ``label`` where it is known."""
+    columns = {"enroll": enroll, "trial": trial, "score": [repr(s) for s in score.tolist()]}
+    if is_target is not None:
+        columns["label"] = np.where(is_target, "target", "nontarget").tolist()
+    write_table(path, tuple(columns), zip(*columns.values(), strict=True))
 
 
-def _common_codes(a: PairTable, b: PairTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """One whole number for each pair of ids, the same in both tables."""
-    enroll = {name: i for i, name in enumerate(dict.fromkeys([*a.enroll_ids, *b.enroll_ids]))}
-    trial = {name: i for i, name in enumerate(dict.fromkeys([*a.trial_ids, *b.trial_ids]))}
-    codes = []
-    for table in (a, b):
-        left = np.array([enroll[name] for name in table.enroll_ids], np.int64)
-        right = np.array([trial[name] for name in table.trial_ids], np.int64)
-        codes.append(left[table.enroll] * len(trial) + right[table.trial])
-    return codes[0], codes[1]
-
-
-def _complain(problems: list[str], table: PairTable, rows: NDArray[np.int64], what: str) -> None:
+def complain(problems: list[str], table: PairTable, rows: NDArray[np.int64], what: str) -> None:
+    """Add ``what`` to the problems, with the first pairs it is true of, if there are any."""
     if rows.size:
         names = [table.name(int(row)) for row in rows[:SHOWN]]
         problems.append(f"{what}: {rows.size}{_list(names, rows.size)}")
 
 
-def _complain_of_doubled(problems: list[str], table: PairTable, code: NDArray[np.int64]) -> None:
+def complain_of_doubled(problems: list[str], table: PairTable, code: NDArray[np.int64]) -> None:
+    """Add the pairs whose ``code`` ``(n,)`` stands in the table before."""
     _, first = np.unique(code, return_index=True)
     if first.size < code.size:
         doubled = np.setdiff1d(np.arange(code.size), first)
-        _complain(problems, table, doubled, f"{table.path}: pairs that stand twice")
+        complain(problems, table, doubled, f"{table.path}: pairs that stand twice")
 
 
 def _list(names: Sequence[str], total: int) -> str:
     more = [f"… and {total - len(names)} more"] if total > len(names) else []
     return "".join(f"\n  {name}" for name in [*names, *more])
-
-
-def _speakers(
-    keys: PairTable, is_target: NDArray[np.bool_], speakers: Mapping[str, str]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str], list[Notice]]:
-    """Speaker of both sides of every trial, their names, and notices."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    known = set(speakers.values())
-    side = {"enroll": keys.enroll_ids, "trial": keys.trial_ids}
-    names: list[str | None] = []
-    for which, side_ids in side.items():
-        for name in side_ids:
-            said = keys.speakers.get((which, name)) or speakers.get(name)
-            names.append(said or (name if which == "enroll" and name in known else None))
-    n = len(keys.enroll_ids)
-    edges = (keys.enroll[is_target], keys.trial[is_target] + n)
-    graph = coo_array((np.ones(edges[0].size, np.int8), edges), shape=(len(names), len(names)))
-    group = connected_components(graph, directed=False)[1]
-    # A group takes the name that the files give one of its members, else its first enrolled id.
-    of_group: dict[int, str] = {}
-    for member, given in zip(group.tolist(), names, strict=True):
-        if given is not None:
-            of_group.setdefault(member, given)
-    lonely = 0
-    final: list[str] = []
-    ids = [*keys.enroll_ids, *keys.trial_ids]
-    for place, member in enumerate(group.tolist()):
-        own = names[place] or of_group.get(member)
-        if own is None:
-            # Groups are met by an enrolled id first, so one that is not has no target trial.
-            lonely += place >= n
-            own = ids[place] if place < n else f"{ids[place]} (speaker unknown)"
-            of_group[member] = own
-        final.append(own)
-    distinct = sorted(set(final))
-    number = {name: i for i, name in enumerate(distinct)}
-    code = np.array([number[name] for name in final], np.int64)
-    notices = []
-    if lonely:
-        notices.append(notice("unknown_speakers", count=lonely))
-    return code[:n][keys.enroll], code[n:][keys.trial], distinct, notices
-
-
-def _check_labels(
-    keys: PairTable,
-    is_target: NDArray[np.bool_],
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-) -> None:
-    wrong = np.flatnonzero(is_target != (left == right))
-    if wrong.size:
-        row = int(wrong[0])
-        said = "target" if is_target[row] else "nontarget"
-        fact = "different speakers" if is_target[row] else "one speaker"
-        raise InputError(
-            f"{keys.path} line {keys.line[row]}: labelled {said}, but the two sides are of {fact} "
-            f"by the other trials or the speaker list ({wrong.size} such trials); correct the list"
-        )
 
 
 def read_speakers(path: Path | str) -> dict[str, str]:

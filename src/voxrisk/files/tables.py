@@ -1,4 +1,4 @@
-"""Read the rows of any table a user may bring: CSV, TSV, Kaldi text, gzip, Parquet."""
+"""Rows of tables: read from CSV, TSV, Kaldi text, gzip or Parquet, written as CSV."""
 
 import csv
 import gzip
@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
+from voxrisk.files.atomic import atomic
 from voxrisk.types import InputError, require
 
 Names = Mapping[str, Sequence[str]]
@@ -36,6 +37,14 @@ def read_rows(
             yield from _text_rows(path, stream, names, optional)
     except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, csv.Error) as error:
         raise InputError(f"{path}: is not a readable table ({error})") from error
+
+
+def write_table(path: Path | str, header: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
+    """Write a CSV table whole or not at all, row by row."""
+    with atomic(path) as part, part.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
 
 
 def _open_text(path: Path) -> TextIO:

@@ -4,6 +4,7 @@ A higher score always means "more likely the same speaker". Rates are fractions.
 ``target`` and ``nontarget`` scores, or the :class:`Roc` made from them once.
 """
 
+from voxrisk.measure.all_figures import evaluate_similarity, measure_scores, score_metrics
 from voxrisk.measure.calibration import (
     Calibration,
     cllr,
@@ -13,7 +14,7 @@ from voxrisk.measure.calibration import (
     zero_evidence,
 )
 from voxrisk.measure.crowd import crowd_of_scores, crowd_of_sets, measure_crowd
-from voxrisk.measure.curves import Population, Protocol
+from voxrisk.measure.curve import Roc, roc
 from voxrisk.measure.dsys import LocalDSys, d_sys, local_d_sys
 from voxrisk.measure.eer import interpolated_eer, kaldi_eer, min_dcf, rocch_eer, vertex_eer
 from voxrisk.measure.figures import FIGURES, Figures
@@ -25,6 +26,7 @@ from voxrisk.measure.intervals import (
     rate_interval,
 )
 from voxrisk.measure.plda import Plda, train_plda
+from voxrisk.measure.population import Population, Protocol
 from voxrisk.measure.ranking import (
     Ranks,
     mean_normalised_rank,
@@ -34,7 +36,7 @@ from voxrisk.measure.ranking import (
     ranks,
 )
 from voxrisk.measure.resampling import bootstrap, speaker_weights
-from voxrisk.measure.roc import Roc, roc
+from voxrisk.measure.scored_trials import Trials
 from voxrisk.measure.similarity import (
     Similarity,
     de_identification,
@@ -43,8 +45,6 @@ from voxrisk.measure.similarity import (
     segment_trials,
     similarity_matrix,
 )
-from voxrisk.measure.summary import evaluate_similarity, measure_scores, score_metrics
-from voxrisk.measure.trials import Trials
 from voxrisk.measure.zebra import (
     expected_disclosure,
     tag,

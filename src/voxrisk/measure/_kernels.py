@@ -1,6 +1,6 @@
 """Compiled loops under the score metrics. Counts are float64, so that weights fit the same code.
 
-The curve of a score set is four arrays, ascending by score (see :class:`voxrisk.measure.roc.Roc`):
+The curve of a score set is four arrays, ascending by score (see :class:`~voxrisk.measure.Roc`):
 ``target`` trials in each run of targets, nontarget trials ``equal`` to it, and the ``gap`` of
 nontargets between neighbours. A *block* is a stretch of scores that PAV gives one posterior:
 ``bt`` targets and ``bn`` nontargets.

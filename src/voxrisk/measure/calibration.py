@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from voxrisk.measure import _kernels
-from voxrisk.measure.roc import Floats, Roc, as_roc, check_scores
+from voxrisk.measure.curve import Floats, Roc, as_roc, check_scores
 
 LN2 = float(np.log(2.0))
 

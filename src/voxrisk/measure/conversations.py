@@ -164,7 +164,7 @@ def speaker_means(
         here, end = first[part.start], first[part.stop]
         rows = embeddings.vectors[chosen[here:end]].astype(np.float64)
         total[part] = np.add.reduceat(rows, first[part] - here, axis=0)
-    return speaker, _unit(total)
+    return speaker, _scaled(total)
 
 
 def shuffled(embeddings: Embeddings, seed: int, stream: int) -> tuple[Names, Ints, Ints]:
@@ -185,14 +185,15 @@ def _means(vectors: NDArray[np.floating], rows: Ints) -> Floats:
     out = np.empty((len(rows), vectors.shape[1]))
     for part in _chunks(len(rows), 4096):
         out[part] = vectors[rows[part]].mean(axis=1, dtype=np.float64)
-    return _unit(out)
+    return _scaled(out)
 
 
 def _chunks(n: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def _unit(vectors: Floats) -> Floats:
+def _scaled(vectors: Floats) -> Floats:
+    """Length one, in place and without a table of squares: there are millions of means."""
     norm = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
     if not norm.all():
         raise InputError(

@@ -26,9 +26,9 @@ from voxrisk.measure.conversations import (
     speaker_means,
     with_at_least,
 )
-from voxrisk.measure.curves import Collector, Population, Protocol
-from voxrisk.measure.scoring import Scorer, cosine, pairs, ready
-from voxrisk.measure.singling_out import singling_out
+from voxrisk.measure.isolation import singling_out
+from voxrisk.measure.population import Collector, Population, Protocol
+from voxrisk.measure.scorers import Scorer, cosine, pairs, ready
 from voxrisk.types import Embeddings, InputError
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from voxrisk.measure import _kernels
-from voxrisk.measure.roc import Floats, check_scores
+from voxrisk.measure.curve import Floats, check_scores
 from voxrisk.types import InputError
 
 MIN_TARGETS = 20  # two bins of ten targets; one bin would give 0 for any scores

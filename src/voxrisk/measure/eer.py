@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from voxrisk.measure import _kernels
 from voxrisk.measure.calibration import pav
-from voxrisk.measure.roc import Roc, as_roc
+from voxrisk.measure.curve import Roc, as_roc
 from voxrisk.types import InputError
 
 

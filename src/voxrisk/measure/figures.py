@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from voxrisk.measure import _kernels, eer, zebra
 from voxrisk.measure.calibration import cllr, min_cllr
+from voxrisk.measure.curve import Roc
 from voxrisk.measure.dsys import MIN_TARGETS, d_sys
 from voxrisk.measure.intervals import (
     corrected_interval,
@@ -16,7 +17,6 @@ from voxrisk.measure.intervals import (
     maximum_interval,
     toward_chance,
 )
-from voxrisk.measure.roc import Roc
 from voxrisk.types import Estimate, Interval
 
 Floats = NDArray[np.float64]

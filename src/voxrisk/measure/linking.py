@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from voxrisk.measure import _pairs
 from voxrisk.measure.conversations import Floats, Ints
-from voxrisk.measure.roc import Roc
-from voxrisk.measure.scoring import Pairs, Scores, n_threads, run
+from voxrisk.measure.curve import Roc
+from voxrisk.measure.scorers import Pairs, Scores, n_threads, run
 from voxrisk.types import InputError
 
 _BUCKETS = 1 << 17

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from voxrisk.measure.conversations import Floats
+from voxrisk.measure.vectors import unit_length
 from voxrisk.types import Embeddings, InputError
 
 
@@ -55,8 +56,7 @@ def train_plda(embeddings: Embeddings, *, iterations: int = 20) -> Plda:
     """
     from scipy.linalg import eigh
 
-    vectors = embeddings.vectors.astype(np.float64)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors = unit_length(embeddings.vectors)
     mean = vectors.mean(axis=0)
     vectors -= mean
     speaker, of, count = np.unique(embeddings.speaker, return_inverse=True, return_counts=True)

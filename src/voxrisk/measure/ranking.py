@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from voxrisk.measure._compiled import compiled
+from voxrisk.measure.curve import Floats
 from voxrisk.measure.intervals import rate_interval
-from voxrisk.measure.roc import Floats
 from voxrisk.types import InputError, Interval
 
 
@@ -173,7 +173,7 @@ def _over_speakers(within: NDArray[Any], speaker: NDArray[np.int64], confidence:
     return rate_interval(np.bincount(group, within), queries, confidence=confidence)
 
 
-FIGURES = {
+RANK_FIGURES = {
     "mean_rank": RankFigure(mean_normalised_rank, _middle, _mean),
     "median_rank": RankFigure(median_normalised_rank, _middle, _median),
     "precision_at_1": RankFigure(

@@ -3,7 +3,7 @@
 Trials of one speaker are not independent, so a resample draws as many speakers as there are, with
 replacement. A speaker drawn w times counts w times: a target trial of speaker i gets weight w_i, a
 nontarget trial of speakers i and j gets w_i·w_j. The scores are sorted once; a resample only weighs
-the counts of :class:`~voxrisk.measure.roc.Roc` anew, exactly as if the trials had been copied.
+the counts of :class:`~voxrisk.measure.curve.Roc` anew, exactly as if the trials had been copied.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +16,7 @@ from voxrisk.measure import _kernels
 from voxrisk.measure._compiled import compiled
 from voxrisk.measure.calibration import LN2
 from voxrisk.measure.dsys import MIN_TARGETS, bin_edges
-from voxrisk.measure.trials import Trials
+from voxrisk.measure.scored_trials import Trials
 from voxrisk.types import InputError
 
 Floats = NDArray[np.float64]

@@ -16,6 +16,7 @@ from voxrisk.measure import _kernels
 from voxrisk.measure._compiled import compiled
 from voxrisk.measure.calibration import pav
 from voxrisk.measure.conversations import shuffled
+from voxrisk.measure.curve import Floats
 from voxrisk.measure.resampling import (
     LANES,
     Array,
@@ -25,8 +26,8 @@ from voxrisk.measure.resampling import (
     running_sums,
     sort_trials,
 )
-from voxrisk.measure.roc import Floats
-from voxrisk.measure.trials import Trials
+from voxrisk.measure.scored_trials import Trials
+from voxrisk.measure.vectors import unit_length
 from voxrisk.types import Embeddings, InputError
 
 
@@ -79,7 +80,7 @@ def segment_trials(
             f"{rows.source} has {rows.vectors.shape[1]} dimensions and {columns.source} has "
             f"{columns.vectors.shape[1]}; embed both with the same extractor"
         )
-    left, right = _unit(rows), _unit(columns)
+    left, right = unit_length(rows.vectors), unit_length(columns.vectors)
     names, speaker = np.unique(np.concatenate((rows.speaker, columns.speaker)), return_inverse=True)
     segment = np.unique(np.concatenate((rows.utterance, columns.utterance)), return_inverse=True)[1]
     cut = len(left)
@@ -91,12 +92,6 @@ def segment_trials(
     query = np.broadcast_to(np.arange(len(right), dtype=np.int32), keep.shape)[keep]
     score = (left @ right.T)[keep]
     return Trials.coded(score, enroll == trial, enroll, trial, query, tuple(map(str, names)))
-
-
-def _unit(embeddings: Embeddings) -> Floats:
-    vectors = embeddings.vectors.astype(np.float64)
-    unit: Floats = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    return unit
 
 
 def _few_segments(embeddings: Embeddings, most: int, seed: int) -> Embeddings:
@@ -151,16 +146,7 @@ def both_sides(scored: Trials) -> Trials:
     common[np.intersect1d(scored.enroll_speaker, scored.trial_speaker)] = True
     if common.sum() < 2:
         raise InputError("a similarity matrix needs two speakers on both sides of the comparison")
-    number = np.cumsum(common, dtype=np.int32) - np.int32(1)
-    keep = common[scored.enroll_speaker] & common[scored.trial_speaker]
-    return Trials.coded(
-        scored.score[keep],
-        scored.is_target[keep],
-        number[scored.enroll_speaker[keep]],
-        number[scored.trial_speaker[keep]],
-        scored.query[keep],
-        tuple(name for name, here in zip(scored.speakers, common, strict=True) if here),
-    )
+    return scored.among(common)
 
 
 def diagonal_dominance(similarity: Similarity, *, compat: str | None = None) -> float:

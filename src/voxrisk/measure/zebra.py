@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from voxrisk.measure import _kernels
 from voxrisk.measure.calibration import LN2, pav
-from voxrisk.measure.roc import Roc, roc
+from voxrisk.measure.curve import Roc, roc
 from voxrisk.types import InputError
 
 FULL_DISCLOSURE: float = 1.0 / (2.0 * LN2)

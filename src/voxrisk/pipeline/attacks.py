@@ -6,12 +6,13 @@ from pathlib import Path
 
 from voxrisk.corpus import Utterance
 from voxrisk.files.embeddings import write_embeddings
+from voxrisk.files.scores import write_scores
 from voxrisk.knowledge import ATTACKERS, Knowledge, attacker
 from voxrisk.measure import Trials
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.evaluation import Evaluation
 from voxrisk.pipeline.recognisers import Recogniser, train_recogniser, training_people
-from voxrisk.pipeline.sides import Sides, chosen_rows, score_sides, write_scores
+from voxrisk.pipeline.sides import Sides, chosen_rows, score_sides
 from voxrisk.pipeline.speech import Speech, anonymize_stage
 from voxrisk.pipeline.stages import Stages, digest_corpus
 from voxrisk.types import Embeddings, InputError
@@ -112,7 +113,12 @@ def run_attacks(
             continue
         for side, held in (("enroll", attack.enroll), ("trial", attack.trial)):
             write_embeddings(folder / "embeddings" / f"{knowledge.slug}-{side}.npz", held)
-        write_scores(folder / "scores" / f"scores-{knowledge.slug}.csv", sides, attack.trials)
+        write_scores(
+            folder / "scores" / f"scores-{knowledge.slug}.csv",
+            [trial.enroll for trial in sides.listed],
+            [trial.trial for trial in sides.listed],
+            attack.trials.score,
+        )
         done.append(attack)
     return done, failed
 
@@ -152,9 +158,9 @@ def _anonymized_again(
     The attacker has the tool, not the draws: with one target for all speech of a person, the
     published version of the enrolled speech would give the target away.
     """
-    memory = stages.folder / "hashes.json"
+    hashes = stages.folder / "hashes.json"
     enrolled = set(sides.enroll)
     rows = [row for row in speech.original if row.utterance in enrolled]
-    digest = digest_corpus(rows, memory)
-    made = anonymize_stage(chosen, rows, digest, stages, memory, purpose="enrolment")[0]
-    return tuple(made), digest_corpus(made, memory)
+    digest = digest_corpus(rows, hashes)
+    made = anonymize_stage(chosen, rows, digest, stages, hashes, purpose="enrolment")[0]
+    return tuple(made), digest_corpus(made, hashes)

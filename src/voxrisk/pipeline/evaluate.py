@@ -1,22 +1,17 @@
 """``voxrisk evaluate``: from speech to ``results.json``, in the order in which data flows."""
 
-import base64
-import io
 import json
 import platform
 import time
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from voxrisk import __version__
-from voxrisk.corpus import Utterance, read_audio
 from voxrisk.files.atomic import write_text
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.attacks import plan_attacks, run_attacks
 from voxrisk.pipeline.controls import failed_attackers, run_controls, transcripts_control
-from voxrisk.pipeline.evaluation import Evaluation, is_ready, shared_yaml, write_yaml
+from voxrisk.pipeline.evaluation import Evaluation, is_ready, write_yaml
 from voxrisk.pipeline.findings import (
     measure_attack,
     measure_similarity,
@@ -24,6 +19,8 @@ from voxrisk.pipeline.findings import (
     worst_first,
     zero_profile,
 )
+from voxrisk.pipeline.listening import audio_pairs
+from voxrisk.pipeline.methods import methods_of
 from voxrisk.pipeline.pseudonyms import write_shared
 from voxrisk.pipeline.sides import Sides, make_sides, write_sides
 from voxrisk.pipeline.speech import Speech, limited, prepare_speech
@@ -32,33 +29,18 @@ from voxrisk.pipeline.verdict import give_verdict
 from voxrisk.results import (
     FILE,
     AttackResult,
-    AudioPair,
     Control,
     Corpus,
     Encoder,
-    Methods,
     Results,
     SimilarityResult,
     UtilityResult,
 )
-from voxrisk.types import InputError, MissingExtraError, require
+from voxrisk.types import InputError, MissingExtraError
 
 FEW_SPEAKERS = 20
 MANY_WORDS = 0.4  # share of wrong words
-PAIRS_OF_AUDIO = 6
 YAML = "evaluation.yaml"
-CITATIONS = (
-    "Vauquier et al., Legally validated evaluation framework for voice anonymization, 2025",
-    "Noé et al., Speech Pseudonymisation Assessment Using Voice Similarity Matrices, 2020",
-    "Franzreb et al., Improving the speaker anonymization evaluation's robustness to target "
-    "speakers with adversarial learning, 2025",
-    "Maouche et al., Enhancing Speech Privacy with Slicing, 2022",
-    "Nautsch et al., The Privacy ZEBRA: Zero Evidence Biometric Recognition Assessment, 2020",
-    "Gomez-Barrero et al., General framework to evaluate unlinkability, 2018",
-    "Panariello et al., The Risks and Detection of Overestimated Privacy Protection in Voice "
-    "Anonymisation, 2025",
-    "Article 29 Working Party, Opinion 05/2014 on Anonymisation Techniques",
-)
 
 
 def evaluate(
@@ -129,8 +111,8 @@ def evaluate_speech(
         zero_evidence=zero_profile(),
         similarity=found.similarity,
         utility=useful,
-        audio=tuple(_audio(speech)) if chosen.with_audio else (),
-        methods=_methods(chosen, speech, found),
+        audio=tuple(audio_pairs(speech)) if chosen.with_audio else (),
+        methods=methods_of(chosen, speech, found.attacks, found.sides),
     )
     shared = write_shared(results, folder, people=speech.people, reveal=chosen.reveal)
     write_text(folder / YAML, write_yaml(chosen, folder))
@@ -297,59 +279,3 @@ def _utility(chosen: Evaluation, speech: Speech, stages: Stages) -> UtilityResul
     except MissingExtraError as error:
         return UtilityResult(missing={"all": str(error)})
     return fresh[0] if fresh else UtilityResult.from_json((folder / "utility.json").read_bytes())
-
-
-def _audio(speech: Speech) -> list[AudioPair]:
-    """A few pairs to listen to: one utterance each of speakers across the corpus."""
-    people: dict[str, int] = {}
-    for i, row in enumerate(speech.original):
-        people.setdefault(row.speaker, i)
-    step = max(len(people) // PAIRS_OF_AUDIO, 1)
-    return [
-        AudioPair(
-            speaker=speech.original[i].speaker,
-            utterance=f"U{i:04d}",
-            text=speech.original[i].text or "",
-            original=_data(speech.original[i]),
-            anonymized=_data(speech.anonymized[i]),
-        )
-        for i in list(people.values())[::step][:PAIRS_OF_AUDIO]
-    ]
-
-
-def _data(row: Utterance) -> str:
-    soundfile: Any = require("soundfile", extra="audio")
-    packed = io.BytesIO()
-    soundfile.write(packed, read_audio(row)[: 16_000 * 10], 16_000, format="FLAC")
-    return "data:audio/flac;base64," + base64.b64encode(packed.getvalue()).decode()
-
-
-def _methods(chosen: Evaluation, speech: Speech, found: _Found) -> Methods:
-    crowd = found.attacks[0].crowd if found.attacks else ()
-    by = f"split by {found.sides.by}; " if found.sides else ""
-    alike = found.sides is not None and found.sides.same_gender
-    gender = "same-gender trials" if alike else "all speakers are compared"
-    return Methods(
-        effort=chosen.effort,
-        seed=chosen.seed,
-        confidence=chosen.confidence,
-        resamples=chosen.limits.resamples,
-        lengths=tuple(sorted({e.length for e in crowd})),
-        sizes=tuple(sorted({e.size for e in crowd})),
-        enrolment=f"{by}mean of the enrolled utterances' vectors, cosine similarity; {gender}",
-        trials=found.attacks[0].sizes if found.attacks else {},
-        versions=_versions(),
-        hashes={"original": speech.digest, "anonymized": speech.anonymized_digest},
-        citations=CITATIONS,
-        evaluation_yaml=shared_yaml(chosen),
-    )
-
-
-def _versions() -> dict[str, str]:
-    found = {"voxrisk": __version__, "python": platform.python_version()}
-    for name in ("numpy", "scipy", "numba", "torch", "faster-whisper", "pyworld"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from voxrisk.measure import (
     Population,
@@ -156,27 +155,13 @@ def _groups(scored: Trials, chosen: Evaluation, sides: Sides) -> list[Group]:
             continue
         for kind in kinds:
             member = np.array([str(value.get(s)) == kind for s in scored.speakers])
-            part = _among(scored, member)
+            part = scored.among(member)
             n = int(member.sum())
             few = n < SMALLEST_GROUP or not (part.is_target.any() and (~part.is_target).any())
             figures = {} if few else figures_of(chosen, part)
             shown = {name: figures[name] for name in ("rocch_eer", "d_ece") if name in figures}
             found.append(Group(group=group, value=kind, speakers=n, figures=shown))
     return found
-
-
-def _among(scored: Trials, member: NDArray[np.bool_]) -> Trials:
-    """The trials among some speakers, numbered anew."""
-    keep = member[scored.enroll_speaker] & member[scored.trial_speaker]
-    number = np.cumsum(member, dtype=np.int32) - np.int32(1)
-    return Trials.coded(
-        scored.score[keep],
-        scored.is_target[keep],
-        number[scored.enroll_speaker[keep]],
-        number[scored.trial_speaker[keep]],
-        scored.query[keep],
-        tuple(s for s, here in zip(scored.speakers, member, strict=True) if here),
-    )
 
 
 def _people(attack: Attack, crowd: Population, similarity: SimilarityResult | None) -> list[Person]:

@@ -8,9 +8,9 @@ from voxrisk.files.embeddings import read_embeddings
 from voxrisk.files.score_matrix import read_score_matrix
 from voxrisk.measure import FIGURES
 from voxrisk.measure.crowd import crowd_of_scores, crowd_of_sets
-from voxrisk.measure.curves import Population, Protocol
 from voxrisk.measure.plda import train_plda
-from voxrisk.measure.scoring import Scorer, cosine
+from voxrisk.measure.population import Population, Protocol
+from voxrisk.measure.scorers import Scorer, cosine
 from voxrisk.notices import notice
 from voxrisk.pipeline.findings import exposed
 from voxrisk.results import AttackResult, Methods, Results

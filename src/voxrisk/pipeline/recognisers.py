@@ -13,7 +13,7 @@ from voxrisk.corpus import Utterance
 from voxrisk.files.embeddings import read_embeddings
 from voxrisk.knowledge import Knowledge
 from voxrisk.pipeline.evaluation import Evaluation
-from voxrisk.pipeline.speech import Speech, anonymize_stage, limited, pool_of_training, sound_rows
+from voxrisk.pipeline.speech import Speech, anonymize_stage, limited, pool_of_training, usable_rows
 from voxrisk.pipeline.stages import Stages, digest_corpus
 from voxrisk.report.training_figure import draw_training
 from voxrisk.results import Training
@@ -85,11 +85,11 @@ def training_people(chosen: Evaluation, speech: Speech, stages: Stages) -> list[
             f"{shared[0]}); an attacker who trains on the people under test overstates the risk. "
             "Give speech of other people, or rename speakers who only share an id"
         )
-    memory = stages.folder / "hashes.json"
+    hashes = stages.folder / "hashes.json"
     pool = pool_of_training(chosen, stages)
     people = [row for row in rows if row.speaker not in pool]
     kept = limited(people, chosen.limits.train_minutes, each=EACH)
-    kept, sounds = sound_rows(kept, "training", stages, memory, [])
+    kept, sounds = usable_rows(kept, "training", stages, hashes, [])
     known = {sound: utterance for utterance, sound in speech.sounds.items()}
     if copies := [u for u, sound in sounds.items() if sound in known]:
         raise InputError(
@@ -113,10 +113,10 @@ def train_recogniser(
     """Train what this attacker recognises with, or take the ready encoder."""
     if not knowledge.trained:
         return Recogniser(chosen.encoder)
-    memory = stages.folder / "hashes.json"
+    hashes = stages.folder / "hashes.json"
     name = chosen.similar if knowledge.trains_on == "similar" else chosen.anonymizer
-    digest = digest_corpus(people, memory)
-    rows = anonymize_stage(chosen, people, digest, stages, memory, name=name, purpose="training")[0]
+    digest = digest_corpus(people, hashes)
+    rows = anonymize_stage(chosen, people, digest, stages, hashes, name=name, purpose="training")[0]
     if chosen.limits.adapter or knowledge.unlearns == "erase":
         return _train_adapter(chosen, knowledge, rows, stages)
     return _train_whole(chosen, knowledge, rows, stages)

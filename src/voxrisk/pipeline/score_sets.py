@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from voxrisk.files.scores import PairTable, join, read_scores, read_speakers, read_trials
+from voxrisk.files.joining import join
+from voxrisk.files.scores import PairTable, read_scores, read_speakers, read_trials
 from voxrisk.measure import (
     FIGURES,
     Similarity,

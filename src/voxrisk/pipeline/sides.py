@@ -1,8 +1,7 @@
 """Who enrols with what, and what is tried: one list of trials for all attackers."""
 
-import csv
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +10,8 @@ import numpy as np
 from voxrisk.corpus import Utterance
 from voxrisk.corpus.splits import by_session
 from voxrisk.corpus.trials import Trial, make_trials
-from voxrisk.files.atomic import atomic, write_text
+from voxrisk.files.atomic import write_text
+from voxrisk.files.tables import write_table
 from voxrisk.measure import Trials
 from voxrisk.types import Embeddings
 
@@ -71,7 +71,7 @@ def make_sides(rows: Sequence[Utterance], *, seed: int) -> Sides:
 
 def score_sides(sides: Sides, enroll: Embeddings, trial: Embeddings) -> Trials:
     """Every trial by cosine; an enrolment is the mean of a speaker's enrolled vectors."""
-    from voxrisk.attack.trials import score_trials
+    from voxrisk.attack.scoring import score_trials
 
     models = {
         speaker: enroll.utterance[enroll.speaker == speaker].tolist()
@@ -111,23 +111,3 @@ def write_sides(folder: Path, sides: Sides) -> None:
             for t in sides.listed
         ),
     )
-
-
-def write_scores(path: Path, sides: Sides, scored: Trials) -> None:
-    """Write the scores, so that ``voxrisk measure`` gives the same figures."""
-    write_table(
-        path,
-        ("enroll", "trial", "score"),
-        (
-            (t.enroll, t.trial, repr(s))
-            for t, s in zip(sides.listed, scored.score.tolist(), strict=True)
-        ),
-    )
-
-
-def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Write a CSV table whole or not at all."""
-    with atomic(path) as part, part.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)

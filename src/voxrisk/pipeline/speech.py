@@ -60,18 +60,18 @@ def prepare_speech(chosen: Evaluation, stages: Stages) -> Speech:
             other recordings: nothing that is measured on wrong pairs means anything.
     """
     notices: list[Notice] = []
-    memory = stages.folder / "hashes.json"
+    hashes = stages.folder / "hashes.json"
     original = read_corpus(chosen.original)
-    original, sounds = sound_rows(original, "original", stages, memory, notices)
-    digest = digest_corpus(original, memory)
+    original, sounds = usable_rows(original, "original", stages, hashes, notices)
+    digest = digest_corpus(original, hashes)
     if chosen.anonymizer:
-        anonymized, made = anonymize_stage(chosen, original, digest, stages, memory)
+        anonymized, made = anonymize_stage(chosen, original, digest, stages, hashes)
     else:
         assert chosen.anonymized is not None
         anonymized = read_corpus(chosen.anonymized)
         made = described(anonymized)
     original, anonymized = _paired(original, anonymized, notices)
-    anonymized, _ = sound_rows(anonymized, "anonymized", stages, memory, notices)
+    anonymized, _ = usable_rows(anonymized, "anonymized", stages, hashes, notices)
     original, anonymized = _paired(original, anonymized, [])
     pairs = check_pairs(original, anonymized, seed=chosen.seed)
     refuse_wrong_pairs(pairs)
@@ -85,8 +85,8 @@ def prepare_speech(chosen: Evaluation, stages: Stages) -> Speech:
     return Speech(
         tuple(original),
         tuple(anonymized),
-        digest_corpus(original, memory),
-        digest_corpus(anonymized, memory),
+        digest_corpus(original, hashes),
+        digest_corpus(anonymized, hashes),
         made,
         pairs,
         sounds,
@@ -116,7 +116,7 @@ def anonymize_stage(
     rows: Sequence[Utterance],
     digest: str,
     stages: Stages,
-    memory: Path,
+    hashes: Path,
     *,
     name: str | None = None,
     purpose: str = "evaluation",
@@ -135,7 +135,7 @@ def anonymize_stage(
         "options": options,
         "select": chosen.select,
         "per": per,
-        "targets": digest_corpus(targets, memory) if targets else None,
+        "targets": digest_corpus(targets, hashes) if targets else None,
         "seed": seed,
     }
 
@@ -223,11 +223,11 @@ def described(rows: Sequence[Utterance]) -> Anonymizer:
     )
 
 
-def sound_rows(
+def usable_rows(
     rows: Sequence[Utterance],
     kind: str,
     stages: Stages,
-    memory: Path,
+    hashes: Path,
     notices: list[Notice],
 ) -> tuple[list[Utterance], dict[str, str]]:
     """Leave out files that no attacker could use; also the hash of the samples of the others.
@@ -237,7 +237,7 @@ def sound_rows(
     there = [row for row in rows if row.path.is_file()]
     if not there:
         raise InputError(f"the {kind} corpus holds no audio file that exists")
-    inputs = {"corpus": digest_corpus(there, memory)}
+    inputs = {"corpus": digest_corpus(there, hashes)}
 
     def make(folder: Path) -> None:
         found = check_corpus(there, shortest=0.3)

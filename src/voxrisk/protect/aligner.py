@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.corpus.audio import read_audio
+from voxrisk.corpus.audio import RATE, read_audio
 from voxrisk.corpus.table import Utterance
 from voxrisk.protect.slicing import Word
 from voxrisk.types import InputError, require
 
-RATE = 16_000
 FRAME_SECONDS = 0.01
 PHONES = re.findall(
     r"\w+",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from voxrisk.corpus.forms.lhotse import json_lines
 from voxrisk.corpus.forms.manifest import number
-from voxrisk.files.atomic import atomic
+from voxrisk.files.tables import write_table
 from voxrisk.protect.slicing import Word
 from voxrisk.protect.textgrid import read_textgrid
 from voxrisk.types import InputError
@@ -50,11 +50,12 @@ def read_alignment(path: Path | str) -> dict[str, list[Word]]:
 
 def write_alignment(path: Path | str, aligned: Mapping[str, Sequence[Word]]) -> None:
     """Write the plain table ``utterance,word,start,end``."""
-    with atomic(path) as part, part.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["utterance", "word", "start", "end"])
-        for utterance, words in aligned.items():
-            writer.writerows([utterance, word.text, word.start, word.end] for word in words)
+    rows = (
+        (utterance, word.text, word.start, word.end)
+        for utterance, words in aligned.items()
+        for word in words
+    )
+    write_table(path, ("utterance", "word", "start", "end"), rows)
 
 
 def _reader(file: Path) -> Callable[[Path], Iterator[Aligned]] | None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.corpus.audio import RATE
 from voxrisk.types import InputError
 
 Samples = NDArray[np.float32]
@@ -232,7 +233,7 @@ def _from_function(name: str, options: dict[str, Any]) -> Anonymizer:
     def convert(samples: Samples, voices: Sequence[Any], generator: Any) -> Samples:
         seed = int(generator.integers(2**31))
         target = list(voices[0]) if voices else []
-        return np.asarray(function(samples, rate=16_000, target=target, seed=seed, **options))
+        return np.asarray(function(samples, rate=RATE, target=target, seed=seed, **options))
 
     return Anonymizer(
         name,

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.corpus import read_audio, write_audio
+from voxrisk.corpus.audio import RATE
 from voxrisk.types import InputError, require
 
-RATE = 16_000
 PLACES = ("input", "output", "target", "target_speaker", "seed")
 
 

@@ -94,18 +94,21 @@ def keys(frames: Frames, part: Part) -> Array:
     Taking the mean out makes frames of different speakers comparable. Pitch enters relative to the
     speaker's own mean and spread, so that a high syllable finds a high one.
     """
-    content = _unit(frames.content - frames.content.mean(axis=0) if part.centre else frames.content)
+    content = _unit_frames(
+        frames.content - frames.content.mean(axis=0) if part.centre else frames.content
+    )
     if part.pitch_weight:
         mean, spread = pitch_statistics(frames.f0)
         voiced = frames.f0 > 0
         height = np.zeros(len(frames.f0))
         height[voiced] = np.clip((np.log(frames.f0[voiced]) - mean) / spread, -2, 2) / 2
         extra = np.stack([height, np.where(voiced, 0.5, -0.5)], axis=1) * part.pitch_weight
-        content = _unit(np.hstack([content, extra]))
+        content = _unit_frames(np.hstack([content, extra]))
     return content.astype(np.float32)
 
 
-def _unit(vectors: NDArray[np.floating]) -> NDArray[np.floating]:
+def _unit_frames(vectors: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Frames ``(n, d)`` of length one, in their own precision; a silent one stays near zero."""
     norms = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-6)
     unit: NDArray[np.floating] = vectors / norms
     return unit

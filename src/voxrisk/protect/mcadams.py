@@ -10,6 +10,8 @@ Source: J. Patino et al., "Speaker anonymisation using the McAdams coefficient",
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.corpus.audio import RATE
+
 BLOCK = 4096  # frames worked on at once: about 40 s of speech, so that memory stays small
 
 
@@ -17,7 +19,7 @@ def mcadams(
     samples: NDArray[np.float32],
     *,
     alpha: float = 0.8,
-    rate: int = 16_000,
+    rate: int = RATE,
     order: int = 20,
     window: float = 0.020,
 ) -> NDArray[np.float32]:

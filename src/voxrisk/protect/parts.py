@@ -19,11 +19,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.corpus.audio import RATE
 from voxrisk.protect.knn import Array, Frames, Part
 from voxrisk.protect.world import (
     N_CEPSTRA,
     PERIOD,
-    Speech,
+    WorldSpeech,
     analyse,
     fit_length,
     pitch,
@@ -31,7 +32,6 @@ from voxrisk.protect.world import (
 )
 from voxrisk.types import InputError, require
 
-RATE = 16_000
 WORLD_RATE = 1000 / PERIOD
 KEPT = (0, N_CEPSTRA)  # loudness, and the one band of aperiodicity that WORLD codes at 16 kHz
 CONTEXT = (-12, -6, 0, 6, 12)  # frames of 5 ms
@@ -129,7 +129,7 @@ def _world_values(samples: Array) -> tuple[Array, NDArray[np.float64]]:
 
 def _world_vocode(values: Array, f0: NDArray[np.float64], length: int) -> Array:
     wide = values.astype(np.float64)
-    return synthesise(Speech(f0, wide[:, :N_CEPSTRA], wide[:, N_CEPSTRA:]), length)
+    return synthesise(WorldSpeech(f0, wide[:, :N_CEPSTRA], wide[:, N_CEPSTRA:]), length)
 
 
 def _whisper_content() -> Callable[[Array, NDArray[np.floating]], Array]:

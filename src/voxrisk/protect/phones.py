@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.corpus.audio import RATE
 from voxrisk.types import require
 
 SILENCE = "SIL"
@@ -38,7 +39,7 @@ def phones(samples: NDArray[np.float32]) -> list[tuple[str, float]]:
 
     Speech too short to recognise anything in is one stretch of silence.
     """
-    whole = len(samples) / 16_000
+    whole = len(samples) / RATE
     decoder = _decoder()
     decoder.reinit_feat()  # forget the utterances before, or the phones would depend on them
     decoder.start_utt()

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.corpus.audio import RATE
 from voxrisk.protect.knn import (
     Array,
     Frames,
@@ -109,7 +110,7 @@ def private_knn(samples: Array, voice: PhoneVoice, part: Part, *, weight: float)
     values = _smooth(chosen.mean(axis=1), max(1, round(SMOOTHED * part.rate)))
     values[:, part.kept] = source.values[order][:, part.kept]
     f0 = convert_pitch(source.f0, pitch_statistics(source.f0), voice.log_f0)[order]
-    return part.vocode(values, f0, round(len(order) / part.rate * 16_000))
+    return part.vocode(values, f0, round(len(order) / part.rate * RATE))
 
 
 def stretch(

@@ -26,6 +26,7 @@ from voxrisk.corpus import (
     write_audio,
     write_corpus,
 )
+from voxrisk.corpus.audio import RATE
 from voxrisk.files.atomic import output_folder, remove_leftovers, sync_files, write_text
 from voxrisk.journal import Failed, hash_of, resumable
 from voxrisk.progress import log
@@ -33,7 +34,6 @@ from voxrisk.protect.anonymizers import Anonymizer, Samples, anonymizer
 from voxrisk.protect.targets import Vectors, select_targets, speakers_of, unit_generator, unit_of
 from voxrisk.types import InputError
 
-RATE = 16_000
 TIMES = "times.json"  # the one file of a run that differs each time
 JOURNAL = Path(".journal", "done.jsonl")
 PEAK = 0.99

@@ -6,7 +6,6 @@ slices are shuffled: their names come from a keyed hash, speaker, session, order
 and all files carry the same date, because the order they were written in is the order of the words.
 """
 
-import csv
 import dataclasses
 import functools
 import hashlib
@@ -20,11 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from voxrisk.corpus.audio import read_audio, write_audio
+from voxrisk.corpus.audio import RATE, read_audio, write_audio
 from voxrisk.corpus.table import Utterance, file_name, write_corpus
-from voxrisk.files.atomic import atomic, remove_leftovers, sync_files, write_text
+from voxrisk.files.atomic import remove_leftovers, sync_files, write_text
+from voxrisk.files.tables import write_table
 from voxrisk.journal import hash_of, resumable
-from voxrisk.protect.aligner import RATE, align
+from voxrisk.protect.aligner import align
 from voxrisk.protect.slicing import Slice, Word, slice_fixed, slice_words
 from voxrisk.types import InputError
 
@@ -284,8 +284,5 @@ def _write_manifest(
 def _write_key(key: Path, rows: Sequence[dict[str, Any]], plan: Plan) -> None:
     """Which slice came from where, and beside it the plan with its secret seed."""
     columns = ("slice", "source", "place", "start", "end", "first_word")
-    with atomic(key) as part, part.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows([row[name] for name in columns] for row in rows)
+    write_table(key, columns, ([row[name] for name in columns] for row in rows))
     write_text(key.with_suffix(".json"), json.dumps(dataclasses.asdict(plan), indent=2) + "\n")

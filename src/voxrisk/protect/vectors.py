@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.corpus import Utterance, read_audio
+from voxrisk.corpus.audio import RATE
 from voxrisk.protect.targets import Vectors
 from voxrisk.shards import run
 from voxrisk.types import InputError, require
@@ -16,7 +17,7 @@ N_CEPSTRA = 20
 SECONDS = 30.0
 
 
-def cepstra(samples: NDArray[np.float32], *, rate: int = 16_000) -> NDArray[np.float32]:
+def cepstra(samples: NDArray[np.float32], *, rate: int = RATE) -> NDArray[np.float32]:
     """Mel-cepstrum ``(t, 20)``, a frame each 10 ms."""
     fbank = require("kaldi_native_fbank", extra="protect")
     options = fbank.MfccOptions()
@@ -57,14 +58,14 @@ def _speaker_vector(rows: Sequence[Utterance]) -> NDArray[np.float32]:
     speech, total = [], 0.0
     for row in rows:
         speech.append(read_audio(row))
-        total += len(speech[-1]) / 16_000
+        total += len(speech[-1]) / RATE
         if total >= SECONDS:
             break
     return light_vector(speech)
 
 
 @functools.lru_cache(maxsize=1)
-def read_vectors(path: Path) -> Vectors:
+def read_speaker_vectors(path: Path) -> Vectors:
     """Read speaker vectors from an ``.npz`` with ``speakers (n,)`` and ``vectors (n, d)``.
 
     A speaker that stands there several times (a row for each utterance) gets the mean.

@@ -21,7 +21,6 @@ from torch.nn import functional
 from voxrisk.protect.hifigan import fold_weight_norm
 from voxrisk.types import InputError
 
-RATE = 16_000
 FRAMES_PER_SECOND = 50
 HOP = 320
 LAYER = 6

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from voxrisk.corpus.audio import RATE
 from voxrisk.protect.mel import whisper_mel
 from voxrisk.types import InputError
 
-RATE = 16_000
 FRAMES_PER_SECOND = 50
 CHUNK = 30 * RATE  # what the positions of Whisper reach
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.corpus.audio import RATE
 from voxrisk.types import InputError
 from voxrisk.vocoder import pyworld
 
-RATE = 16_000
 PERIOD = 5.0  # milliseconds between frames
 N_FFT = 1024
 N_CEPSTRA = 40
@@ -27,7 +27,7 @@ def _world() -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Speech:
+class WorldSpeech:
     """One utterance as WORLD sees it, a frame each 5 ms.
 
     Attributes:
@@ -58,7 +58,7 @@ def pitch(samples: NDArray[np.float32]) -> NDArray[np.float64]:
     return np.asarray(vocoder.stonemask(x, f0, times, RATE))
 
 
-def analyse(samples: NDArray[np.float32]) -> Speech:
+def analyse(samples: NDArray[np.float32]) -> WorldSpeech:
     """Split ``samples (n,)`` at 16 kHz into pitch, envelope and aperiodicity."""
     vocoder = _world()
     x = _long_enough(samples)
@@ -66,14 +66,14 @@ def analyse(samples: NDArray[np.float32]) -> Speech:
     times = np.arange(len(f0)) * PERIOD / 1000
     envelope = vocoder.cheaptrick(x, f0, times, RATE, fft_size=N_FFT)
     noise = vocoder.d4c(x, f0, times, RATE, fft_size=N_FFT)
-    return Speech(
+    return WorldSpeech(
         f0,
         vocoder.code_spectral_envelope(envelope, RATE, N_CEPSTRA),
         vocoder.code_aperiodicity(noise, RATE),
     )
 
 
-def synthesise(speech: Speech, length: int) -> NDArray[np.float32]:
+def synthesise(speech: WorldSpeech, length: int) -> NDArray[np.float32]:
     """Turn frames back into exactly ``length`` samples at 16 kHz."""
     vocoder = _world()
     envelope = vocoder.decode_spectral_envelope(np.ascontiguousarray(speech.cepstra), RATE, N_FFT)
@@ -87,7 +87,7 @@ def fit_length(samples: NDArray[np.float32], length: int) -> NDArray[np.float32]
     return np.pad(samples[:length], (0, max(0, length - len(samples))))
 
 
-def statistics(speech: Sequence[Speech]) -> Statistics | None:
+def statistics(speech: Sequence[WorldSpeech]) -> Statistics | None:
     """Mean and spread over the voiced frames of one speaker; None if almost nothing is voiced."""
     f0 = np.concatenate([item.f0 for item in speech])
     cepstra = np.concatenate([item.cepstra for item in speech])
@@ -138,14 +138,16 @@ def world(
         return synthesise(speech, len(samples))
     ratio = 1 + strength * (_warp_ratio(source.mean, target.mean) - 1)
     cepstra = _warp(speech.cepstra, ratio)
-    warped = statistics([Speech(speech.f0, cepstra, speech.aperiodicity)]) or source
+    warped = statistics([WorldSpeech(speech.f0, cepstra, speech.aperiodicity)]) or source
     # The spread of short utterances is badly known: half way between no scaling and full scaling.
     scale = np.clip(np.sqrt(target.spread / np.maximum(warped.spread, 1e-6)), 0.7, 1.4)
     moved = (cepstra - warped.mean) * scale + target.mean
     moved[:, 0] = cepstra[:, 0]  # loudness is not the target's business
     f0 = convert_pitch(speech.f0, source.log_f0, target.log_f0, strength=strength)
     mixed = cepstra + strength * (moved - cepstra)
-    return match_level(synthesise(Speech(f0, mixed, speech.aperiodicity), len(samples)), samples)
+    return match_level(
+        synthesise(WorldSpeech(f0, mixed, speech.aperiodicity), len(samples)), samples
+    )
 
 
 def match_level(samples: NDArray[np.float32], like: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from voxrisk.measure import FIGURES
-from voxrisk.report import charts, words
+from voxrisk.report import charts, crowd_charts, words
 from voxrisk.report.charts import PlanePoint, Series
 from voxrisk.report.glossary import GLOSSARY, QUESTIONS, TAGS
 from voxrisk.report.heatmap import blocks, heatmap
@@ -127,10 +127,10 @@ def _context(r: Results) -> dict[str, object]:
         "questions": QUESTIONS,
         "settings": settings,
         "criterion_scale": charts.criterion_scale,
-        "rows": charts.curve_rows(r),
+        "rows": crowd_charts.curve_rows(r),
         "lengths": sorted({e.length for a in r.attacks for e in a.crowd}),
         "published": _published_chance(r),
-        "curve_table": charts.curve_table,
+        "curve_table": crowd_charts.curve_table,
         "entries": entries,
         "zebra_entries": _zebra_entries(r, entries),
         "ece_chart": charts.ece(profiles, r.zero_evidence) if r.zero_evidence else Markup(""),

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from voxrisk import knowledge
 from voxrisk.files.published import PublishedCurve
-from voxrisk.measure.curves import Population
-from voxrisk.report import charts, style, words
+from voxrisk.measure.population import Population
+from voxrisk.report import charts, crowd_charts, style, words
 from voxrisk.report.charts import Series
 from voxrisk.report.figure import Entry, Figure, Panel, arrange
 from voxrisk.types import Estimate
@@ -33,11 +33,11 @@ def population_figure(
     Metrics that were not measured (a ready score matrix has no Singling Out) are left out.
     """
     measured = {e.name for p in populations for e in p.estimates}
-    shown = [row for row in charts.CROWD_ROWS if row[0] in measured]
+    shown = [row for row in crowd_charts.CROWD_ROWS if row[0] in measured]
     lengths = sorted({int(e.parameters["L"]) for p in populations for e in p.estimates})
     sizes = [int(e.parameters["N"]) for p in populations for e in p.estimates]
     sizes += [n for curve in under if curve.length in lengths for n in curve.size]
-    axis = charts.sizes_axis(sizes)
+    axis = crowd_charts.sizes_axis(sizes)
     looks = style.looks(p.attacker for p in populations)
     rows: list[list[Panel]] = []
     for metric, title, _ in shown:
@@ -48,7 +48,7 @@ def population_figure(
             head = f"{spoken} of each voice, L = {length}" if not rows else ""
             across = axis if last else replace(axis, title="")
             said = f"{title}, L = {length}"
-            plot = charts.crowd_plot(
+            plot = crowd_charts.crowd_plot(
                 [_curve(p, metric, length, looks) for p in populations], metric, across, said,
                 under=_under(under, metric, length, looks),
             )  # fmt: skip
@@ -75,7 +75,10 @@ def _under(
 ) -> list[tuple[list[tuple[float, float]], str]]:
     return [
         (
-            [(n, charts.risk(metric, v)) for n, v in zip(curve.size, curve.value, strict=True)],
+            [
+                (n, crowd_charts.risk(metric, v))
+                for n, v in zip(curve.size, curve.value, strict=True)
+            ],
             looks.get(curve.attacker, (style.MUTED, ""))[0],
         )
         for curve in under
@@ -88,10 +91,10 @@ def _said(populations: Sequence[Population], length: int) -> str:
     sentences = ["Share of successes against the number of people N."]
     for p in populations:
         found = []
-        for metric, title, _ in charts.CROWD_ROWS:
+        for metric, title, _ in crowd_charts.CROWD_ROWS:
             if points := p.curve(metric, length):
                 last = points[-1]
-                value = words.percent(charts.risk(metric, last.value))
+                value = words.percent(crowd_charts.risk(metric, last.value))
                 found.append(f"{title} {value} among {last.parameters['N']:,}")
         if found:
             sentences.append(f"{p.attacker}, L = {length}: {', '.join(found)}.")
@@ -115,7 +118,7 @@ def _legend(
         entries.append(Entry(words=text, colour=style.MUTED, area=0.25))
     if under:
         entries.append(Entry(words="published curve, same colour", colour=style.MUTED, width=1.1,
-                             dash=charts.UNDER_DASH))  # fmt: skip
+                             dash=crowd_charts.UNDER_DASH))  # fmt: skip
     entries.append(Entry(words="chance: the voice tells nothing", colour=style.NONTARGET, width=1.4,
                          dash=charts.CHANCE_DASH))  # fmt: skip
     if "singling_out" in metrics:

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.corpus import Utterance, read_audio
+from voxrisk.corpus.audio import RATE
 from voxrisk.journal import hash_of, resumable
 from voxrisk.types import InputError
 from voxrisk.vocoder import pyworld
 
 Floats = NDArray[np.float64]
 
-RATE = 16_000
 PERIOD = 10.0  # milliseconds between frames
 LOWEST, HIGHEST = 75.0, 500.0  # hertz
 LARGEST_LAG = 10  # frames

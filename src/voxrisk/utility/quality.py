@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.corpus import Utterance, read_audio
+from voxrisk.corpus.audio import RATE
 from voxrisk.journal import hash_of, resumable
 from voxrisk.types import InputError, require
 
-RATE = 16_000
 WINDOW = 144_160  # samples, 9.01 s
 SILENCE = 1e-4  # largest sample of a file that holds nothing: three steps of 16-bit audio
 LOWEST_MARK = 1.0

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from voxrisk.corpus import Utterance, read_audio
+from voxrisk.corpus.audio import RATE
 from voxrisk.journal import hash_of, resumable
 from voxrisk.models import MODELS, model_path
 from voxrisk.types import Estimate, InputError, require
 from voxrisk.utility.estimates import ratio_estimate
 from voxrisk.utility.text import normalise
 
-RATE = 16_000
 WINDOW = 30.0  # seconds Whisper hears at once
 RECOGNISERS = tuple(
     name.removesuffix("-ct2")

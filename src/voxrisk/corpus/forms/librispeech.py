@@ -33,7 +33,7 @@ def read(path: Path) -> Iterator[Located]:
     for file in _transcripts(path):
         subset = file.absolute().parents[2]
         if subset not in lists:
-            lists[subset] = read_speakers(subset)
+            lists[subset] = read_genders(subset)
         with file.open(encoding="utf-8-sig") as stream:
             for line, text in enumerate(stream, start=1):
                 if not text.strip():
@@ -56,7 +56,7 @@ def read(path: Path) -> Iterator[Located]:
                 yield where, row
 
 
-def read_speakers(subset: Path) -> dict[str, str | None]:
+def read_genders(subset: Path) -> dict[str, str | None]:
     """Speaker → gender from ``SPEAKERS.TXT`` (``id | F | subset | minutes | name``), if any."""
     names = ("SPEAKERS.TXT", "SPEAKERS.txt")
     places = [folder / name for folder in (subset.parent, subset) for name in names]

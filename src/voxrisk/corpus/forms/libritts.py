@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from voxrisk.corpus.forms.folder import holds
-from voxrisk.corpus.forms.librispeech import gender_of, read_speakers
+from voxrisk.corpus.forms.librispeech import gender_of, read_genders
 from voxrisk.corpus.table import Located, Utterance, read_gender
 from voxrisk.types import InputError
 
@@ -35,7 +35,7 @@ def read(path: Path) -> Iterator[Located]:
     for file in _transcripts(path):
         subset = file.absolute().parents[2]
         if subset not in lists:
-            lists[subset] = read_speakers(subset) or _from_tsv(subset)
+            lists[subset] = read_genders(subset) or _from_tsv(subset)
         utterance = file.name.removesuffix(ENDING)
         speaker, session, *rest = utterance.split("_")
         if not rest:

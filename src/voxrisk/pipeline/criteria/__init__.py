@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+from voxrisk.pipeline.criteria.attributes import inference
 from voxrisk.pipeline.criteria.crowd import linkability, singling_out
-from voxrisk.pipeline.criteria.inference import inference
 from voxrisk.results import AttackResult, Criterion
 
 CRITERIA: tuple[Callable[[Sequence[AttackResult]], Criterion], ...] = (

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from voxrisk.measure import _isolation
 from voxrisk.measure.conversations import Conversations, Floats, Ints
-from voxrisk.measure.scoring import Scorer, Scores, cosine, n_threads, pairs, run
+from voxrisk.measure.scorers import Scorer, Scores, cosine, n_threads, pairs, run
 from voxrisk.types import InputError
 
 PAPER_CHANCE = math.exp(-1.0)
@@ -120,7 +120,7 @@ def singling_out(
         folds: How often the conversations change roles.
         draws: Random populations for each predicate.
         seed: Of the draws.
-        scorer: How two voices are compared, see :mod:`voxrisk.measure.scoring`.
+        scorer: How two voices are compared, see :mod:`voxrisk.measure.scorers`.
         threads: Default: all processors.
     """
     wanted = np.unique(np.asarray(sizes, dtype=np.int64))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from voxrisk.measure.roc import Floats, Roc, roc
+from voxrisk.measure.curve import Floats, Roc, roc
 from voxrisk.types import InputError
 
 Codes = NDArray[np.int32]
@@ -88,6 +88,23 @@ class Trials:
     def _set(self, *values: Any) -> None:
         for name, value in zip(self.__slots__, values, strict=True):
             object.__setattr__(self, name, value)
+
+    def among(self, member: NDArray[np.bool_]) -> "Trials":
+        """The trials whose two sides are both of some speakers, these numbered anew.
+
+        Args:
+            member: ``(speakers,)`` True for those who stay.
+        """
+        keep = member[self.enroll_speaker] & member[self.trial_speaker]
+        number = np.cumsum(member, dtype=np.int32) - np.int32(1)
+        return Trials.coded(
+            self.score[keep],
+            self.is_target[keep],
+            number[self.enroll_speaker[keep]],
+            number[self.trial_speaker[keep]],
+            self.query[keep],
+            tuple(name for name, here in zip(self.speakers, member, strict=True) if here),
+        )
 
     @property
     def target(self) -> Floats:

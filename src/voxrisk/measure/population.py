@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.measure import linking, singling_out
+from voxrisk.measure import linking
 from voxrisk.measure.conversations import Floats, Ints, Names
 from voxrisk.measure.eer import rocch_eer
 from voxrisk.measure.figures import FIGURES, score_intervals
 from voxrisk.measure.intervals import rate_interval
+from voxrisk.measure.isolation import PAPER_CHANCE, Isolation
 from voxrisk.measure.resampling import MIN_SPEAKERS, few_speakers, speaker_weights
-from voxrisk.measure.scoring import Pairs
+from voxrisk.measure.scorers import Pairs
 from voxrisk.measure.zebra import (
     expected_disclosure,
     worst_case_ceiling,
@@ -216,7 +217,7 @@ class Collector:
                 self._add(name, value, chance, counts, at, chance, spans.get(name))
         self._people("linkability", names[speaker], rate, sizes, length)
 
-    def isolate(self, isolation: singling_out.Isolation, crowd: Names, length: int) -> None:
+    def isolate(self, isolation: Isolation, crowd: Names, length: int) -> None:
         """Singling Out of one L."""
         rate, sizes = isolation.rate, isolation.sizes
         attempts = isolation.who[..., 0].size
@@ -225,7 +226,7 @@ class Collector:
             at = {"L": length, "N": size}
             self._add(
                 "singling_out", float(rate[:, s].mean()), float(isolation.chance[s]), counts, at,
-                singling_out.PAPER_CHANCE, self._rate(rate[:, s], attempts),
+                PAPER_CHANCE, self._rate(rate[:, s], attempts),
             )  # fmt: skip
         voices = crowd[isolation.own]
         self._people("singling_out", voices, rate, sizes, length)

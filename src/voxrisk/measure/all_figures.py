@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from voxrisk.measure import ranking, zebra
+from voxrisk.measure.curve import roc
 from voxrisk.measure.figures import FIGURES, Figures, score_intervals
 from voxrisk.measure.intervals import corrected_interval
 from voxrisk.measure.resampling import bootstrap, speaker_weights
-from voxrisk.measure.roc import roc
+from voxrisk.measure.scored_trials import Trials
 from voxrisk.measure.similarity import (
     de_identification,
     distinctiveness_gain,
     resampled_dominance,
     similarity_matrix,
 )
-from voxrisk.measure.trials import Trials
 from voxrisk.types import Estimate, InputError, Interval
 
 Floats = NDArray[np.float64]
@@ -58,7 +58,7 @@ def measure_scores(
     where there are 20 target trials; what is not given has its reason in ``undefined``.
 
     Args:
-        scored: The trials, see :func:`voxrisk.measure.trials`.
+        scored: The trials, see :class:`voxrisk.measure.Trials`.
         resamples: How many times speakers are drawn anew; 0 gives no intervals.
         seed: Seed of the draws.
         confidence: Coverage of the intervals.
@@ -83,10 +83,10 @@ def measure_scores(
     try:
         ranked = ranking.ranks(scored.score, scored.query, scored.is_target)
     except InputError as error:
-        undefined |= dict.fromkeys(ranking.FIGURES, str(error))
+        undefined |= dict.fromkeys(ranking.RANK_FIGURES, str(error))
     else:
         speaker = _asking(scored, ranked)
-        for name, rank in ranking.FIGURES.items():
+        for name, rank in ranking.RANK_FIGURES.items():
             try:
                 values[name] = rank.value(ranked)
             except InputError as error:

@@ -1,6 +1,5 @@
 """From lists and embeddings to scores: the enrolments, the trials, and a score for each."""
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.attack.score import (
+from voxrisk.attack.backends import (
     COHORT,
     Backend,
     Floats,
@@ -20,7 +19,6 @@ from voxrisk.attack.score import (
 )
 from voxrisk.corpus.table import Utterance
 from voxrisk.corpus.trials import Trial, make_trials
-from voxrisk.files.atomic import atomic
 from voxrisk.types import Embeddings, InputError
 
 
@@ -120,7 +118,7 @@ def score_trials(
             ignorant attacker enrols original speech); else those of the trials.
         centre: Mean training vector ``(d,)``, subtracted from every vector first.
         backend: Cosine, or PLDA.
-        cohort: Vectors for AS-norm, see :func:`voxrisk.attack.score.score_pairs`.
+        cohort: Vectors for AS-norm, see :func:`voxrisk.attack.backends.score_pairs`.
         nearest: Of the cohort.
     """
     if not trials:
@@ -159,13 +157,3 @@ def score_trials(
         np.array([trial.target for trial in trials]),
         scores,
     )
-
-
-def write_scores(path: Path | str, scored: Scored) -> None:
-    """Write ``enroll,trial,score,label``, one line for each trial."""
-    with atomic(path) as part, part.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["enroll", "trial", "score", "label"])
-        label = np.where(scored.label, "target", "nontarget").tolist()
-        score = map(repr, scored.score.tolist())
-        writer.writerows(zip(scored.enroll, scored.trial, score, label, strict=True))

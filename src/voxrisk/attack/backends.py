@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.measure.plda import train_plda
+from voxrisk.measure.vectors import unit_length
 from voxrisk.types import Embeddings, InputError
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -30,7 +31,7 @@ def cosine(enroll: Floats, trial: Floats) -> Floats:
     >>> cosine(np.array([[1.0, 0.0]]), np.array([[2.0, 0.0], [0.0, 3.0]]))
     array([[1., 0.]])
     """
-    return np.asarray(_unit(enroll) @ _unit(trial).T)
+    return np.asarray(unit_length(enroll) @ unit_length(trial).T)
 
 
 def plda(training: Embeddings) -> Backend:
@@ -41,7 +42,7 @@ def plda(training: Embeddings) -> Backend:
     model = train_plda(training)
 
     def compare(enroll: Floats, trial: Floats) -> Floats:
-        left, right = model.maps(_unit(enroll), _unit(trial))
+        left, right = model.maps(unit_length(enroll), unit_length(trial))
         return np.asarray(left @ right.T)
 
     return compare
@@ -145,10 +146,3 @@ def _cohort_statistics(
 
 def _blocks(total: int, size: int) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, total, size))
-
-
-def _unit(vectors: Floats) -> Floats:
-    norm = np.linalg.norm(vectors, axis=1, keepdims=True)
-    if not norm.all():
-        raise InputError("a vector is zero: it has no direction to compare")
-    return np.asarray(vectors / norm)
