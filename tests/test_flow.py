@@ -81,6 +81,11 @@ def test_a_copy_stands_for_no_other_speech(tmp_path: Path) -> None:
     assert audio_seconds(part) == 0.5
 
 
+def test_copies_of_voices_are_for_their_owner_alone(tmp_path: Path) -> None:
+    heard_of(Utterance("a", noise(tmp_path / "a.wav"), "s"), tmp_path / "heard")
+    assert (tmp_path / "heard").stat().st_mode & 0o077 == 0
+
+
 @pytest.mark.parametrize("harm", ["gone", "cut", "empty"])
 def test_a_damaged_copy_is_not_believed(tmp_path: Path, harm: str) -> None:
     row = heard_of(Utterance("a", noise(tmp_path / "a.wav"), "s"), tmp_path / "heard")

@@ -91,7 +91,8 @@ def check_corpus(
             :func:`copy_name`; None keeps none.
     """
     if keep is not None:
-        keep.mkdir(parents=True, exist_ok=True)
+        # Copies of voices that are to be protected: for the owner alone.
+        keep.mkdir(mode=0o700, parents=True, exist_ok=True)
     stage = partial(look, shortest=shortest, keep=keep)
     looked = run(stage, utterances, workers=workers, label="check")
     health = list(looked)
