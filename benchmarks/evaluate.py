@@ -54,7 +54,7 @@ def counted_read(self, *args, **options):
 
 def counted_digest(stream, *args, **options):
     name = getattr(stream, "name", "")
-    if is_audio(name):
+    if is_audio(name) or str(name).endswith(".heard"):
         said("hashed", name, os.fstat(stream.fileno()).st_size)
     return digest(stream, *args, **options)
 
@@ -65,11 +65,15 @@ hashlib.file_digest = counted_digest
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What one run read: opens of each file by kind, seconds decoded, bytes hashed."""
+    """What one run read: opens of each file by kind, seconds decoded, bytes hashed.
+
+    ``copies`` are the bytes of decoded copies that were hashed, ``hashed`` those of audio files.
+    """
 
     opens: dict[str, Counter[str]]
     decoded: float
     hashed: int
+    copies: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +88,20 @@ class Run:
 
 def counted(log: Path, original: Path) -> Counts:
     opens: dict[str, Counter[str]] = {"original": Counter(), "anonymized": Counter()}
-    decoded, hashed = 0.0, 0
+    decoded, hashed, copies = 0.0, 0, 0
     for line in log.read_text().splitlines():
         what, path, amount = json.loads(line)
         if what == "decoded":
             decoded += amount
+        elif what == "hashed" and path.endswith(".heard"):
+            copies += amount
         elif what == "hashed":
             hashed += amount
         elif Path(path).is_relative_to(original):
             opens["original"][path] += 1
         elif "anonymize-" in path:
             opens["anonymized"][path] += 1
-    return Counts(opens, decoded, hashed)
+    return Counts(opens, decoded, hashed, copies)
 
 
 def evaluate(source: Path, original: Path, scratch: Path, more: list[str]) -> Run:
@@ -135,6 +141,7 @@ def show(runs: dict[str, list[Run]], files: int) -> None:
         rows[f"opens of a file, {kind}: most"] = [str(max(opens[n].values())) for n in names]
     rows["decoded seconds"] = [f"{last[n].counts.decoded:.0f}" for n in names]
     rows["audio bytes hashed, MB"] = [f"{last[n].counts.hashed / 1e6:.2f}" for n in names]
+    rows["copies hashed, MB"] = [f"{last[n].counts.copies / 1e6:.2f}" for n in names]
     rows["seconds, best"] = [f"{min(r.seconds for r in runs[n]):.1f}" for n in names]
     rows["CPU seconds, best"] = [f"{min(r.cpu for r in runs[n]):.1f}" for n in names]
     for stage in dict.fromkeys(s for n in names for s in last[n].stages):
