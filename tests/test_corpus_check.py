@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,14 +107,19 @@ def test_silence_and_shortness(tmp_path: Path, samples: np.ndarray, kinds: set[s
 
 def test_every_file_is_read_once(troubled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    real = soundfile.SoundFile
+    rows = read_corpus(troubled, audio=False)
+    real, decoder = Path.open, soundfile.SoundFile
 
-    def counting(path: Path, *args: object, **options: object) -> soundfile.SoundFile:
-        opened.append(Path(path).stem)
+    def counting(path: Path, *args: Any, **options: Any) -> Any:
+        opened.append(path.stem)
         return real(path, *args, **options)
 
-    monkeypatch.setattr(soundfile, "SoundFile", counting)
-    rows = read_corpus(troubled, audio=False)
+    def never(file: Any) -> Any:
+        assert not isinstance(file, str | Path), "libsndfile opens the file once more"
+        return decoder(file)
+
+    monkeypatch.setattr(Path, "open", counting)
+    monkeypatch.setattr(soundfile, "SoundFile", never)
     check_corpus(rows, workers=1)
     assert sorted(opened) == sorted(row.utterance for row in rows if row.utterance != "missing")
 

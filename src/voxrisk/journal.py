@@ -6,7 +6,6 @@ key is in the journal, and whose files still have the hash written there, is don
 line and a damaged file are said in one line of the log, and what they held is done again.
 """
 
-import functools
 import hashlib
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -89,18 +88,26 @@ class _Work(Generic[Item, Result]):
     files: Callable[[Item, Result], Iterable[Path]] | None
     journal: Journal | None
 
-    def __call__(self, batch: Sequence[tuple[str, Item]]) -> list[Result]:
-        results = []
+    def __call__(self, batch: Sequence[tuple[str, Item]]) -> list[Line]:
+        lines = []
         for key, item in batch:
-            result = self.stage(item)
-            if self.journal is not None and not isinstance(result, Failed):
-                self.journal.add({key: Line(result, self.state(item, result))})
-            results.append(result)
-        return results
+            line = Line(self.stage(item))
+            if self.journal is not None and not isinstance(line.result, Failed):
+                line = Line(line.result, self.state(item, line.result))
+                self.journal.add({key: line})
+            lines.append(line)
+        return lines
 
     def state(self, item: Item, result: Result) -> tuple[tuple[int, str], ...]:
         paths = self.files(item, result) if self.files else ()
         return tuple((path.stat().st_size, hash_file(path)) for path in paths)
+
+    def remember(self, item: Item, line: Line) -> None:
+        """A file that was just hashed, here or by a worker, need not be read for it again."""
+        if self.files and line.files:
+            paths = self.files(item, line.result)
+            for path, (_, digest) in zip(paths, line.files, strict=True):
+                remember_hash(path, digest)
 
     def holds(self, item: Item, line: Line) -> bool:
         try:
@@ -150,6 +157,7 @@ def resumable(
         if name in done:
             continue
         if line is not None and work.holds(item, line):
+            work.remember(item, line)
             done[name] = line.result
             continue
         damaged += line is not None
@@ -166,7 +174,9 @@ def resumable(
     ]
     results = shards.run(work, batches, workers=workers, label=label, device=device)
     for pairs, found in zip(batches, results, strict=True) if batches else ():
-        done.update(zip((name for name, _ in pairs), found, strict=True))
+        for (name, item), line in zip(pairs, found, strict=True):
+            work.remember(item, line)
+            done[name] = line.result
     return [done[name] for name in keys]
 
 
@@ -189,16 +199,26 @@ def _plain(part: Any) -> Any:
 def hash_audio(path: Path) -> str:
     """Hash of the bytes of an audio file, read once in a process while it does not change."""
     try:
-        facts = path.stat()
-        return _remembered(path, facts.st_size, facts.st_mtime_ns)
+        key = _as_it_is(path)
+        if key not in _hashes:
+            _hashes[key] = hash_file(path)
+        return _hashes[key]
     except OSError as error:
         raise InputError(f"{path}: cannot be read as audio ({error})") from error
 
 
-@functools.lru_cache(maxsize=1 << 18)
-def _remembered(path: Path, size: int, changed: int) -> str:
-    """The hash of a file; size and time of change make a changed file be read again."""
-    return hash_file(path)
+def remember_hash(path: Path, digest: str) -> None:
+    """Let :func:`hash_audio` give ``digest`` for a file as it is now, without reading it."""
+    _hashes[_as_it_is(path)] = digest
+
+
+_hashes: dict[tuple[Path, int, int], str] = {}
+
+
+def _as_it_is(path: Path) -> tuple[Path, int, int]:
+    """Size and time of change make a changed file be read again."""
+    facts = path.stat()
+    return path.absolute(), facts.st_size, facts.st_mtime_ns
 
 
 def hash_file(path: Path) -> str:

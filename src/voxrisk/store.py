@@ -18,11 +18,11 @@ from typing import Any
 from voxrisk import __version__
 from voxrisk.corpus.table import Utterance
 from voxrisk.files.atomic import remove_leftovers, write_text
-from voxrisk.journal import Journal, Line, hash_audio, hash_file
+from voxrisk.journal import Journal, Line, hash_audio, hash_file, remember_hash
 from voxrisk.progress import log
 
 DONE = "done.json"
-AUDIO = (".flac", ".wav", ".ogg", ".opus", ".mp3")
+AUDIO = (".flac", ".wav", ".ogg", ".opus", ".mp3", ".heard")
 LARGE = 256_000_000  # bytes; a larger file is known by its size alone
 
 
@@ -97,7 +97,7 @@ def seal(folder: Path, recipe: Mapping[str, Any]) -> None:
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path != folder / DONE:
             size = path.stat().st_size
-            digest = hash_file(path) if size <= LARGE else None
+            digest = hash_audio(path) if size <= LARGE else None
             files[path.relative_to(folder).as_posix()] = [size, digest]
     done = {**recipe, "files": files}
     write_text(folder / DONE, json.dumps(done, indent=2, default=str) + "\n")
@@ -156,6 +156,8 @@ def digest_corpus(rows: Sequence[Utterance], hashes: Path) -> str:
         key = f"{row.path.resolve()}|{facts.st_size}|{facts.st_mtime_ns}"
         if key not in known:
             known[key] = fresh[key] = Line(hash_audio(row.path))
+        else:
+            remember_hash(row.path, known[key].result)
         table = (row.utterance, row.speaker, row.gender, row.text, row.session, row.start, row.end)
         extra = sorted(row.extra.items())
         whole.update(json.dumps([known[key].result, *table, extra]).encode())

@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.corpus.audio import EMPTY, read_native
-from voxrisk.corpus.table import Utterance
+from voxrisk.corpus.audio import EMPTY, HEARD, HEARD_RATE, decode, to_mono, write_heard
+from voxrisk.corpus.table import Utterance, file_name
 from voxrisk.shards import run
 from voxrisk.types import InputError
 
@@ -76,6 +77,7 @@ def check_corpus(
     rate: int | None = None,
     shortest: float = 0.5,
     workers: int | None = None,
+    keep: Path | None = None,
 ) -> Findings:
     """Read every utterance once, in parallel, and say all that is wrong.
 
@@ -85,8 +87,14 @@ def check_corpus(
         rate: The sample rate every file should have; None: the most common one.
         shortest: Utterances under so many seconds are a problem.
         workers: Processes; None: one for each core.
+        keep: Folder for a decoded copy of every utterance that is long enough, named by
+            :func:`copy_name`; None keeps none.
     """
-    looked = run(partial(look, shortest=shortest), utterances, workers=workers, label="check")
+    if keep is not None:
+        # Copies of voices that are to be protected: for the owner alone.
+        keep.mkdir(mode=0o700, parents=True, exist_ok=True)
+    stage = partial(look, shortest=shortest, keep=keep)
+    looked = run(stage, utterances, workers=workers, label="check")
     health = list(looked)
     rates = Counter(h.rate for h in health if h.rate)
     expected = rate or (rates.most_common(1)[0][0] if rates else 0)
@@ -108,8 +116,13 @@ def check_corpus(
     )
 
 
-def look(row: Utterance, *, shortest: float) -> Health:
-    """What one file shows by itself."""
+def copy_name(row: Utterance) -> str:
+    """File name of the decoded copy of an utterance."""
+    return file_name(row.utterance, HEARD)
+
+
+def look(row: Utterance, *, shortest: float, keep: Path | None = None) -> Health:
+    """What one file shows by itself; a decoded copy goes to the folder ``keep``."""
 
     def problem(kind: str, detail: str) -> Problem:
         return Problem(row.utterance, str(row.path), kind, detail)
@@ -117,11 +130,10 @@ def look(row: Utterance, *, shortest: float) -> Health:
     if not row.path.is_file():
         return Health((problem("missing", "no such file"),))
     try:
-        samples, rate = read_native(row)
+        samples, rate, seconds = decode(row)
     except InputError as error:
         reason = str(error).removeprefix(f"{row.path}: ")
         return Health((problem("empty" if reason == EMPTY else "unreadable", reason),))
-    seconds = len(samples) / rate
     found = []
     if seconds < shortest:
         found.append(problem("short", f"{seconds:.3f} s"))
@@ -129,6 +141,8 @@ def look(row: Utterance, *, shortest: float) -> Health:
         found.append(problem("silent", f"never above {level:.0f} dBFS"))
     if (share := clipped(samples)) > CLIPPED_SHARE:
         found.append(problem("clipped", f"{share:.1%} of the samples at full scale"))
+    if keep is not None and seconds >= shortest:
+        write_heard(keep / copy_name(row), to_mono(samples, rate, rate=HEARD_RATE))
     digest = hashlib.blake2b(samples.tobytes(), digest_size=16).digest()
     return Health(tuple(found), seconds, rate, digest)
 

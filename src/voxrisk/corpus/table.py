@@ -13,6 +13,21 @@ from voxrisk.types import InputError
 
 
 @dataclass(frozen=True, slots=True)
+class Heard:
+    """A decoded copy of one utterance, so that later stages need not decode it again.
+
+    Attributes:
+        path: File of the samples in NumPy's format, mono at 16 kHz.
+        of: Path, start and end of the speech it was made of; it stands for no other.
+        seconds: How long the utterance lasts, by the recording itself.
+    """
+
+    path: Path
+    of: tuple[Path, float | None, float | None]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Utterance:
     """One utterance of one speaker.
 
@@ -29,6 +44,7 @@ class Utterance:
         start: Where the utterance begins in ``path``, in seconds (Kaldi ``segments``).
         end: Where it ends.
         extra: Every other column of the table, e.g. the ``target`` an anonymizer chose.
+        heard: A decoded copy, where a stage has kept one; never part of a table.
     """
 
     utterance: str
@@ -43,12 +59,19 @@ class Utterance:
     start: float | None = None
     end: float | None = None
     extra: Mapping[str, str] = field(default_factory=dict)
+    heard: Heard | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def copy(self) -> Heard | None:
+        """The decoded copy, if it is of this very speech and not of what the row once named."""
+        place = (self.path, self.start, self.end)
+        return self.heard if self.heard is not None and self.heard.of == place else None
 
 
 # A row and where it was read (a file and a line), so that an error can name the place.
 Located = tuple[str, Utterance]
 
-COLUMNS = tuple(f.name for f in fields(Utterance) if f.name != "extra")
+COLUMNS = tuple(f.name for f in fields(Utterance) if f.name not in ("extra", "heard"))
 REQUIRED = ("utterance", "path", "speaker")
 NUMBERS = ("duration", "start", "end")
 GENDERS = {"f": "f", "female": "f", "female_feminine": "f", "woman": "f"} | {

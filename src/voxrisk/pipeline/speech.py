@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from voxrisk.corpus import Utterance, read_corpus
-from voxrisk.corpus.check import check_corpus
+from voxrisk.corpus.check import check_corpus, copy_name
 from voxrisk.corpus.pairs import PairCheck, check_pairs
+from voxrisk.corpus.table import Heard
 from voxrisk.files.atomic import write_text
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.evaluation import Evaluation
@@ -22,6 +23,7 @@ MOST_BROKEN = 0.2
 POOL = 20  # target speakers taken from the training speech
 DRAWS = {"evaluation": 0, "training": 1, "enrolment": 2}  # each purpose has a seed of its own
 GIVEN = "given audio"
+COPIES = "heard"  # folder of decoded copies in the entry of a check
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +234,8 @@ def usable_rows(
 ) -> tuple[list[Utterance], dict[str, str]]:
     """Leave out files that no attacker could use; also the hash of the samples of the others.
 
-    Durations that the table does not know are filled in.
+    Durations that the table does not know are filled in. Every row gets a decoded copy: this is
+    the one place of an evaluation where these files are decoded.
     """
     there = [row for row in rows if row.path.is_file()]
     if not there:
@@ -240,7 +243,7 @@ def usable_rows(
     inputs = {"corpus": digest_corpus(there, hashes)}
 
     def make(folder: Path) -> None:
-        found = check_corpus(there, shortest=0.3)
+        found = check_corpus(there, shortest=0.3, keep=folder / COPIES)
         plain = {
             "problems": [(p.utterance, p.kind) for p in found.problems],
             "seconds": dict(found.durations),
@@ -270,7 +273,16 @@ def usable_rows(
     seconds = health["seconds"]
     kept = [row for row in rows if row.utterance not in bad]
     return [
-        row if row.duration else replace(row, duration=seconds.get(row.utterance)) for row in kept
+        replace(
+            row,
+            duration=row.duration or seconds[row.utterance],
+            heard=Heard(
+                folder / COPIES / copy_name(row),
+                (row.path, row.start, row.end),
+                seconds[row.utterance],
+            ),
+        )
+        for row in kept
     ], health["sounds"]
 
 
@@ -296,7 +308,13 @@ def _paired(
 
 def _as(row: Utterance, like: Utterance) -> Utterance:
     return replace(
-        like, path=row.path, duration=row.duration, start=row.start, end=row.end, extra=row.extra
+        like,
+        path=row.path,
+        duration=row.duration,
+        start=row.start,
+        end=row.end,
+        extra=row.extra,
+        heard=row.heard,
     )
 
 

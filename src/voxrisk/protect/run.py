@@ -218,7 +218,10 @@ def _tool(name: str, options: str) -> Anonymizer:
 def _voice(name: str, options: str, speaker: str, paths: tuple[tuple[Any, ...], ...]) -> Any:
     learn = _tool(name, options).learn
     assert learn is not None
-    rows = [Utterance(speaker, path, speaker, start=start, end=end) for path, start, end in paths]
+    rows = [
+        Utterance(speaker, path, speaker, start=start, end=end, heard=heard)
+        for path, start, end, heard in paths
+    ]
     return learn(speaker, [read_audio(row, rate=RATE) for row in rows])
 
 
@@ -241,7 +244,7 @@ def _cpu_seconds() -> float:
 def _convert_speech(plan: Plan, job: Job) -> dict[str, Any]:
     tool = _tool(plan.name, plan.options)
     voices = [
-        _voice(plan.name, plan.options, name, tuple((r.path, r.start, r.end) for r in rows))
+        _voice(plan.name, plan.options, name, tuple((r.path, r.start, r.end, r.copy) for r in rows))
         for name, rows in job.targets
     ]
     samples = read_audio(job.row, rate=RATE)
@@ -334,6 +337,7 @@ def _close_run(
                 start=None,
                 end=None,
                 extra={**job.row.extra, **extra},
+                heard=None,
             )
         )
     speech = sum(row.duration or 0.0 for row in rows)
@@ -351,7 +355,10 @@ def _digest(jobs: Sequence[Job]) -> str:
     """One hash for the whole list of jobs: sources, units, targets and their speech."""
     digest = hashlib.sha256()
     for job in jobs:
-        digest.update(json.dumps(asdict(job), sort_keys=True, default=str).encode())
+        plain = asdict(job)
+        for row in (plain["row"], *(row for _, rows in plain["targets"] for row in rows)):
+            del row["heard"]  # the same speech, wherever a copy of it lies
+        digest.update(json.dumps(plain, sort_keys=True, default=str).encode())
     return digest.hexdigest()
 
 

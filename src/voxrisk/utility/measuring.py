@@ -214,10 +214,14 @@ def _wer(pairs: _Pairs) -> tuple[dict[str, Sides], Cells]:
     cells: Cells = {"text": list(pairs.texts)}
     estimates: Sides = {}
     left_out = len(pairs.texts) - len(kept)
-    for side, rows in pairs.sides.items():
-        heard = wer.transcribe(
-            [rows[i] for i in kept], asr=pairs.asr, language=language, **pairs.work
-        )
+    # Both sides in one go: the workers load the recogniser once.
+    said = wer.transcribe(
+        [rows[i] for rows in pairs.sides.values() for i in kept],
+        asr=pairs.asr,
+        language=language,
+        **pairs.work,
+    )
+    for side, heard in _by_side(pairs, said).items():
         errors = [
             wer.word_errors(str(pairs.texts[i]), words, language=language)
             for i, words in zip(kept, heard, strict=True)
@@ -238,6 +242,12 @@ def _wer(pairs: _Pairs) -> tuple[dict[str, Sides], Cells]:
         for side, estimate in estimates.items()
     }
     return {"wer": trusted}, cells
+
+
+def _by_side(pairs: _Pairs, values: Sequence[Any]) -> dict[str, Sequence[Any]]:
+    """Values of the original utterances, then of as many anonymized ones, by side."""
+    half = len(values) // 2
+    return dict(zip(pairs.sides, (values[:half], values[half:]), strict=True))
 
 
 def _spread(values: Sequence[Any], places: Sequence[int], length: int) -> list[Any]:
@@ -272,8 +282,9 @@ def _dnsmos(pairs: _Pairs) -> tuple[dict[str, Sides], Cells]:
     compat = pairs.compat if pairs.compat == quality.COMPAT else None
     estimates: dict[str, Sides] = {name: {} for name in names}
     cells: Cells = {}
-    for side, rows in pairs.sides.items():
-        marks = quality.rate_quality(rows, compat=compat, **pairs.work)
+    both = [*pairs.original, *pairs.anonymized]
+    marked = quality.rate_quality(both, compat=compat, **pairs.work)
+    for side, marks in _by_side(pairs, marked).items():
         for name, mark in names.items():
             values = [getattr(m, mark) for m in marks]
             cells[f"{name}_{side}"] = values
