@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from voxrisk.attack.encoder import check_speech
 from voxrisk.attack.recipes import Recipe
 from voxrisk.corpus import Utterance, read_audio
-from voxrisk.corpus.audio import RATE
+from voxrisk.corpus.audio import RATE, to_pcm
 from voxrisk.files.atomic import atomic
 from voxrisk.journal import hash_of
 from voxrisk.shards import run
@@ -123,7 +123,7 @@ def _decode(job: tuple[Utterance, float]) -> NDArray[np.int16]:
     if speed != 1.0:
         soxr: Any = require("soxr", extra="audio")
         samples = soxr.resample(samples, RATE * speed, RATE)
-    return np.asarray(np.clip(np.rint(samples * 32768.0), -32768, 32767), dtype=np.int16)
+    return to_pcm(samples)
 
 
 def split_validation(

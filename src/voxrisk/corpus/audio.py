@@ -89,7 +89,7 @@ def _seconds(row: Utterance | None, total: float) -> float:
 
 def write_heard(path: Path, samples: NDArray[np.float32]) -> None:
     """Keep samples ``(n,)`` so that :func:`read_heard` gives the same: 16 bits where they do."""
-    pcm = np.clip(np.rint(samples * 32768.0), -32768, 32767).astype(np.int16)
+    pcm = to_pcm(samples)
     exact = bool((_as_float(pcm) == samples).all())
     with naming_a_full_disk(path), path.open("wb") as stream:
         np.save(stream, pcm if exact else samples, allow_pickle=False)
@@ -99,6 +99,11 @@ def read_heard(path: Path) -> NDArray[np.float32]:
     """The samples ``(n,)`` of a decoded copy, at 16 kHz."""
     kept = np.load(path, allow_pickle=False)
     return _as_float(kept) if kept.dtype == np.int16 else np.asarray(kept, dtype=np.float32)
+
+
+def to_pcm(samples: NDArray[np.float32]) -> NDArray[np.int16]:
+    """Samples in ±1 as the nearest 16-bit numbers; what is beyond is cut off."""
+    return np.asarray(np.clip(np.rint(samples * 32768.0), -32768, 32767), dtype=np.int16)
 
 
 def _as_float(pcm: NDArray[np.int16]) -> NDArray[np.float32]:
