@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from report_browser import chromium, opened
-from test_population import voices
+from simulated_voices import voices
 from voxrisk import measure
 from voxrisk.attack.epochs import Epoch, write_curves
 from voxrisk.files.published import PublishedCurve

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from simulated_voices import voices
 from voxrisk.measure import expected_disclosure, rocch_eer
 from voxrisk.measure.conversations import check_sides, conversations, halves, speaker_means
 from voxrisk.measure.crowd import crowd_of_scores, crowd_of_sets, measure_crowd
@@ -12,18 +13,6 @@ from voxrisk.measure.population import Protocol
 from voxrisk.types import Embeddings, Estimate, InputError
 
 QUICK = Protocol(lengths=(1, 3), sizes=(5, 20), draws=2, resamples=100)
-
-
-def voices(n: int = 30, utterances: int = 20, strength: float = 0.6, seed: int = 0, tag: str = "u"):
-    """Made-up embeddings: ``strength`` says how much of a speaker is in each utterance."""
-    rng = np.random.default_rng(seed)
-    centre = np.random.default_rng(99).standard_normal((n, 16))
-    vectors = strength * np.repeat(centre, utterances, 0) + rng.standard_normal(
-        (n * utterances, 16)
-    )
-    speaker = np.repeat([f"s{i:02d}" for i in range(n)], utterances)
-    utterance = np.array([f"{s}-{tag}{k}" for k, s in enumerate(speaker)])
-    return Embeddings(utterance, speaker, vectors.astype(np.float32), f"{tag}.npz")
 
 
 def test_every_metric_length_and_size_has_value_interval_and_chance() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from test_population import voices
+from simulated_voices import voices
 from voxrisk.cli import app
 from voxrisk.files.embeddings import write_embeddings
 from voxrisk.report.png import obstacle

@@ -25,7 +25,7 @@ from voxrisk.report.html import write_report
 from voxrisk.results import Results, UtilityResult
 from voxrisk.types import Estimate, InputError
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from voxrisk.corpus.table import Heard
 from voxrisk.journal import hash_audio, resumable
 from voxrisk.store import Store, digest_corpus
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 # Ending, sample rate, channels, subtype, and whether 16 bits hold the samples.
 FORMS = [
     ("wav", 16_000, 1, "PCM_16", True),
