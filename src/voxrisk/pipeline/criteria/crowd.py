@@ -24,9 +24,9 @@ def _finding(attacks: Sequence[AttackResult], *, name: str, metric: str, words: 
     reference = next((a for a in attacks if a.reference), None)
     original = reference.at(metric, e.length, e.size) if reference else None
     spoken = "one utterance" if e.length == 1 else f"{e.length} utterances"
-    said = words.format(N=e.size, value=f"a success of {e.value:.1%}")
-    text = f"From {spoken} of anonymized speech, {said} (chance: {e.chance:.1%}"
-    text += f"; on original speech: {original.value:.1%})." if original else ")."
+    said = words.format(N=e.size, value=f"a success of {_percent(e.value)}")
+    text = f"From {spoken} of anonymized speech, {said} (chance: {_percent(e.chance)}"
+    text += f"; on original speech: {_percent(original.value)})." if original else ")."
     return Criterion(
         name=name,
         level=compared(e, original),
@@ -49,6 +49,10 @@ linkability = partial(
     metric="linkability",
     words="an attacker finds the right person among {N} with {value}",
 )
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f}\u00a0%"
 
 
 def largest(attack: AttackResult, metric: str) -> list[Estimate]:
