@@ -245,6 +245,9 @@ def score_intervals(
                 drawn, value, speakers=speakers, confidence=confidence,
                 scale=figure.scale, bias=figure.bias,
             )  # fmt: skip
+            # No error, cost or disclosure is below nothing.
+            least = min(0.0, value)
+            found[name] = replace(found[name], low=max(found[name].low, least))
     whole = found["rocch_eer"]
     found["rocch_eer"] = replace(whole, high=min(whole.high, 0.5))
     decided = whole.high < 0.5 and values["rocch_eer"] > 0.0
