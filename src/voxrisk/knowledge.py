@@ -34,7 +34,7 @@ class Knowledge:
         enrols: Speech that is enrolled, ``"original"`` or ``"anonymized"``.
         tests: Speech that is attacked; ``"original"`` for the reference only.
         unlearns: How the recogniser unlearns target voices: ``"erase"`` (linear erasure),
-            ``"reverse"`` (paper 3's reversed gradient) or None.
+            ``"reverse"`` (against a head that tells them, after paper 3) or None.
         needs: Inputs without which it cannot run, of ``"train"``, ``"anonymizer"``, ``"similar"``
             and ``"targets"``.
         knows: In one sentence.
@@ -152,7 +152,8 @@ ATTACKERS = {
             enrols="anonymized",
             unlearns="reverse",
             needs=("train", "anonymizer", "targets"),
-            knows="Is informed, and unlearns the target voices by a reversed gradient (paper 3).",
+            knows="Is informed, and unlearns the target voices against a head that tells them "
+            "(after paper 3).",
             colour="#5b21b6",
             mark="star",
         ),

@@ -134,7 +134,7 @@ def _extractor(attack: Attack, chosen: Evaluation) -> str:
         return f"{name}, trained on original speech"
     unlearns = {
         "erase": ", after erasing what tells target voices apart",
-        "reverse": ", unlearning target voices by a reversed gradient",
+        "reverse": ", unlearning target voices against a head that tells them",
         None: "",
     }[attack.knowledge.unlearns]
     kind = f"{name} with a map behind it" if attack.recogniser.after else "an ECAPA-TDNN"
