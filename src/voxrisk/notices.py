@@ -115,7 +115,6 @@ NOTICES: dict[str, Wording] = {
         "serious", "The {attacker} attacker could not run: {why}. The others are reported.{detail}"
     ),
     "attacker_impossible": Wording("note", "The {attacker} attacker was not run: {why}."),
-    "control_failed": Wording("serious", "{sentence}"),
     "scores_reversed": Wording(
         "serious",
         "Scores point the wrong way (strangers score higher than the speaker): check that a higher "

@@ -132,7 +132,22 @@ def test_copies_of_the_originals(voices: Path, tmp_path: Path, stages: Path) -> 
     rows = spoiled(read_corpus(voices / "tested.csv"), tmp_path / "copies")
     write_corpus(tmp_path / "copies.csv", rows)
     results = evaluated(voices, tmp_path / "run", stages, anonymized=tmp_path / "copies.csv")
-    assert headline(results).startswith(f"{FAILED}: the anonymized files are copies")
+    assert headline(results).startswith(f"{FAILED}: anonymized files are copies")
+    assert control(results, "pairs").passed is False
+
+
+def test_one_file_that_was_not_protected(
+    voices: Path, protected: Path, tmp_path: Path, stages: Path
+) -> None:
+    plain = read_corpus(voices / "tested.csv")[0]
+    rows = [
+        replace(row, path=plain.path) if row.utterance == plain.utterance else row
+        for row in read_corpus(protected)
+    ]
+    write_corpus(tmp_path / "mixed.csv", rows)
+    results = evaluated(voices, tmp_path / "run", stages, anonymized=tmp_path / "mixed.csv")
+    assert control(results, "pairs").passed is False
+    assert headline(results).startswith(FAILED)
 
 
 @pytest.mark.parametrize("of", ["originals", "protected"])
@@ -257,6 +272,7 @@ def test_a_broken_trained_attacker_does_not_end_the_run(
     assert [a.name for a in results.attacks] == ["lazy-informed", "ignorant", "original"]
     failed = next(n for n in results.notices if n.code == "attacker_failed")
     assert failed.facts["attacker"] == "informed"
+    assert "The informed attacker could not run: the risk may be higher." in headline(results)
     assert "/home/ann" not in results.to_json()
     assert "/home/ann" in (tmp_path / "run" / "private" / "notices.txt").read_text()
     shutil.rmtree(tmp_path / "run")

@@ -86,13 +86,15 @@ def _percent(value: float) -> str:
 
 def _pairs(speech: Speech) -> Control:
     pairs = speech.pairs
-    passed = {"paired": True, "unknown": None, "identical": False}[pairs.verdict]
+    passed = None if pairs.verdict == "unknown" else True
+    if pairs.identical or pairs.moved:  # one file that was not protected is one too many
+        passed = False
     return Control(
         code="pairs",
         question="Is each anonymized file the protected version of the original of the same name?",
         expected="timing and loudness fit the own original best, and no file is a copy",
         found=f"{_percent(pairs.own_best)} of {pairs.compared} files fit their own original best; "
-        f"{len(pairs.identical)} are exact copies",
+        f"{len(pairs.identical) + len(pairs.moved)} are exact copies",
         passed=passed,
     )
 
@@ -171,7 +173,7 @@ def _training(setting: _Setting, attack: Attack) -> list[Control]:
                 attacker=name,
                 question=question,
                 expected=expected,
-                found="could not be checked: there is too little training speech",
+                found="could not be checked with this training speech",
                 passed=None,
             )
         ]

@@ -104,7 +104,11 @@ def evaluate_speech(
         corpus=_corpus(chosen, speech),
         anonymizer=speech.anonymizer,
         encoder=_encoder(chosen.encoder),
-        verdict=give_verdict(found.attacks, found.controls),
+        verdict=give_verdict(
+            found.attacks,
+            found.controls,
+            [str(n.facts["attacker"]) for n in found.notices if n.code == "attacker_failed"],
+        ),
         controls=found.controls,
         notices=tuple(notices),
         attacks=found.attacks,

@@ -8,15 +8,20 @@ from voxrisk.results import AttackResult, Control, Criterion, Verdict
 
 # What a failed control means for the whole test, in words that can stand in a headline.
 FATAL = {
-    "pairs": "the anonymized files are copies of the originals",
+    "pairs": "anonymized files are copies of originals",
     "speed": "the original speech does not run at its true speed",
     "positive": "the recogniser does not recognise people even in original speech",
     "negative": "the attack succeeds even when the names of the speakers are exchanged",
 }
 
 
-def give_verdict(attacks: Sequence[AttackResult], controls: Sequence[Control]) -> Verdict:
-    """Every criterion, and one headline that no failed control can stand behind."""
+def give_verdict(
+    attacks: Sequence[AttackResult], controls: Sequence[Control], failed: Sequence[str] = ()
+) -> Verdict:
+    """Every criterion, and one headline that no failed control can stand behind.
+
+    ``failed`` are attackers that should have run and could not.
+    """
     criteria = [criterion(attacks) for criterion in CRITERIA]
     fatal = [FATAL[c.code] for c in controls if c.passed is False and not c.attacker
              and c.code in FATAL]  # fmt: skip
@@ -39,6 +44,8 @@ def give_verdict(attacks: Sequence[AttackResult], controls: Sequence[Control]) -
                 f" The {' and '.join(unsound)} attacker failed its control and is not counted: the "
                 "true risk may be higher."
             )
+    if failed and not fatal:
+        headline += f" The {' and '.join(failed)} attacker could not run: the risk may be higher."
     for control in controls:
         if control.passed is False and control.code in REMARKS:
             headline += f" {REMARKS[control.code]}"

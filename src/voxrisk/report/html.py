@@ -24,7 +24,6 @@ __all__ = ["write_pdf", "write_report"]
 
 MOST_ROWS = 200  # speakers in a table; the rest is in results.json
 MOST_POINTED = 300  # speakers in a heat map whose cells can be pointed at
-CROWD = ("singling_out", "linkability")
 WHOLE = ("verdict", "corpus", "anonymizer", "encoder")  # without these there is no report
 METRICS = {"singling out": "singling_out", "linkability": "linkability"}
 
