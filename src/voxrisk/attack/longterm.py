@@ -5,8 +5,8 @@ is a leak of the *recording*: it links utterances that were recorded alike, and 
 same person elsewhere. So it is an attacker of its own, told apart from those who listen to voices.
 
 40 mel bands, in decibels: their mean over speech frames, their lowest tenth (the floor), and the
-deviation over speech frames; 120 values, each kind less its own mean over the bands, beside the
-distance from speech to floor.
+deviation over speech frames; 120 values, each kind less its own mean over the bands. Beside them
+the level of speech, its distance from the floor, and the silence before and after it.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from voxrisk.attack.prosody import HOP, WINDOW, levels, speech_frames
 from voxrisk.corpus.audio import RATE
 
 BANDS = 40
-VERSION = 1  # raised when the numbers change
+VERSION = 2  # raised when the numbers change
 SPREAD = 6.0  # decibels: brings the values to about ±1
 
 
@@ -29,7 +29,7 @@ class LongtermEncoder:
     def __init__(self, name: str = "longterm") -> None:
         self.name = name
         self.identity = f"{name} {VERSION}"
-        self.dimension = 3 * BANDS + 2
+        self.dimension = 3 * BANDS + 5
 
     def embed(self, waveforms: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
         """Embed waveforms ``(samples,)`` at 16 kHz; vectors ``(n, dimension)`` in their order."""
@@ -38,7 +38,7 @@ class LongtermEncoder:
 
 
 def longterm(samples: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Spectrum of speech, floor and their movement of ``samples (n,)`` at 16 kHz, ``(122,)``.
+    """Spectrum of speech, floor and their movement of ``samples (n,)`` at 16 kHz, ``(125,)``.
 
     The last value is always 1: beside it the direction of the vector keeps its length.
     """
@@ -47,7 +47,8 @@ def longterm(samples: NDArray[np.float32]) -> NDArray[np.float64]:
     frames = padded[start[:, None] + np.arange(WINDOW)] * np.hanning(WINDOW)
     power = np.abs(np.fft.rfft(frames, 512)) ** 2 @ _filters().T
     decibel = 10.0 * np.log10(power + 1e-7)
-    spoken = speech_frames(levels(samples))
+    level = levels(samples)
+    spoken = speech_frames(level)
     kinds = [
         decibel[spoken].mean(axis=0),
         np.quantile(decibel, 0.1, axis=0),
@@ -55,7 +56,10 @@ def longterm(samples: NDArray[np.float32]) -> NDArray[np.float64]:
     ]
     depth = kinds[0].mean() - kinds[1].mean()
     flat = np.concatenate([kind - kind.mean() for kind in kinds])
-    return np.concatenate([flat / SPREAD, [(depth - 25.0) / SPREAD, 1.0]])
+    first, last = np.flatnonzero(spoken)[[0, -1]]
+    silence = np.log(np.array([first, level.size - 1 - last]) * HOP / RATE + 0.02) + 1.0
+    facts = [(level[spoken].mean() + 27.0) / SPREAD, (depth - 25.0) / SPREAD, *silence, 1.0]
+    return np.concatenate([flat / SPREAD, facts])
 
 
 def _filters() -> NDArray[np.float64]:

@@ -8,8 +8,9 @@ with training speech find better weights (:mod:`voxrisk.attack.maps`). Of a whol
 
 The level is that of frames of 25 ms every 10 ms, in decibels. A frame is speech if it lies above
 the middle between the quiet (10 %) and the loud (95 %) frames of the utterance, at most 25 dB below
-the loud ones; the floor of the recording says nothing about prosody and is left to
-:mod:`voxrisk.attack.longterm`. A syllable is a peak of the smoothed level.
+the loud ones. How loud the recording is, its floor and the silence around the speech tell how it
+was recorded and cut, not how somebody speaks: they are left to :mod:`voxrisk.attack.longterm`. A
+syllable is a peak of the smoothed level.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ Floats: TypeAlias = NDArray[np.float64]
 HOP, WINDOW = 160, 400
 FRAME = HOP / RATE  # seconds
 PAUSE = 0.12  # seconds of silence that count as a pause
-VERSION = 1  # raised when the numbers change
+VERSION = 2  # raised when the numbers change
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +48,11 @@ PROSODY = {
     "pause_length": Measure("log of the mean pause in seconds", -1.3, 0.48),
     "pause_spread": Measure("deviation of the log of pauses", 0.53, 0.26),
     "run_length": Measure("log of the mean stretch of speech between pauses", 0.12, 0.56),
-    "onset": Measure("log of the silence before speech", -0.74, 0.41),
-    "coda": Measure("log of the silence after speech", -0.76, 0.49),
     "short_gaps": Measure("gaps shorter than a pause, a second", 1.1, 0.76),
     "syllable_rate": Measure("log of syllables a second of speech", 1.5, 0.2),
     "syllable_spread": Measure("deviation of the log of syllable lengths", 0.38, 0.09),
     "rhythm": Measure("normalised pairwise variability of syllable lengths", 0.45, 0.14),
     "final_length": Measure("log of the last against the mean syllable of a stretch", -0.06, 0.31),
-    "loudness": Measure("mean level of speech in dB", -27.0, 4.3),
     "loudness_spread": Measure("deviation of the level within speech, dB", 6.0, 0.96),
     "loudness_crest": Measure("level of the loudest 5 % above the median, dB", 7.2, 2.0),
     "loudness_skew": Measure("skewness of the level within speech", -0.46, 0.35),
@@ -145,10 +143,7 @@ def _timing_and_level(level: Floats) -> dict[str, float]:
         "pause_share": float(pauses.sum()) / seconds,
         "pause_rate": pauses.size / seconds,
         "run_length": float(np.log(np.mean([(e - b) * FRAME for b, e in stretches]))),
-        "onset": float(np.log(first * FRAME + 0.02)),
-        "coda": float(np.log((level.size - 1 - last) * FRAME + 0.02)),
         "short_gaps": (gaps.size - pauses.size) / seconds,
-        "loudness": float(loud.mean()),
         "loudness_spread": float(loud.std()),
         "loudness_crest": float(np.quantile(loud, 0.95) - np.median(loud)),
         "loudness_step": float(np.abs(np.diff(level)[spoken[1:]]).mean()) if level.size > 1 else 0,
