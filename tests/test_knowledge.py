@@ -20,6 +20,7 @@ def test_each_attacker_says_what_trains_it_and_what_it_enrols() -> None:
         "informed": ("anonymized", "anonymized", "anonymized"),
         "informed + erasing": ("anonymized", "anonymized", "anonymized"),
         "informed + adversarial": ("anonymized", "anonymized", "anonymized"),
+        "informed + suite": ("anonymized", "anonymized", "anonymized"),
     }
     assert {k.name: k.unlearns for k in ATTACKERS.values() if k.unlearns} == {
         "informed + erasing": "erase",
@@ -31,7 +32,9 @@ def test_each_attacker_says_what_trains_it_and_what_it_enrols() -> None:
         "informed",
         "informed + erasing",
         "informed + adversarial",
+        "informed + suite",
     ]
+    assert [k.name for k in ATTACKERS.values() if k.chooses] == ["informed + suite"]
 
 
 def test_each_attacker_needs_what_it_trains_on_and_unlearns() -> None:

@@ -35,6 +35,7 @@ class Knowledge:
         tests: Speech that is attacked; ``"original"`` for the reference only.
         unlearns: How the recogniser unlearns target voices: ``"erase"`` (linear erasure),
             ``"reverse"`` (against a head that tells them, after paper 3) or None.
+        chooses: Whether it tries many recognisers and chooses on its training speakers.
         needs: Inputs without which it cannot run, of ``"train"``, ``"anonymizer"``, ``"similar"``
             and ``"targets"``.
         knows: In one sentence.
@@ -49,6 +50,7 @@ class Knowledge:
     enrols: str
     tests: str = "anonymized"
     unlearns: Literal["erase", "reverse"] | None = None
+    chooses: bool = False
     needs: tuple[str, ...] = ()
     knows: str
     colour: str
@@ -156,6 +158,19 @@ ATTACKERS = {
             "(after paper 3).",
             colour="#5b21b6",
             mark="star",
+        ),
+        Knowledge(
+            name="informed + suite",
+            voiceprivacy="semi-informed, a-a, strongest of a suite",
+            paper1="informed, strongest of a suite",
+            trains_on="anonymized",
+            enrols="anonymized",
+            chooses=True,
+            needs=("train", "anonymizer"),
+            knows="Is informed, and tries every encoder and back end of the suite; which to trust, "
+            "and how much, it decides on its training speakers alone.",
+            colour="#b30059",
+            mark="pentagon",
         ),
     )
 }

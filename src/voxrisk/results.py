@@ -66,9 +66,9 @@ class Training:
 
     speakers: int
     utterances: int
-    targets: int | None
-    ver_source: float
-    ver_target: float | None
+    targets: int | None = None
+    ver_source: float | None = None
+    ver_target: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +116,27 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteMember:
+    """One recogniser that the attacker could choose.
+
+    Attributes:
+        hears: What it hears speech with.
+        backend: What stands behind that.
+        weight: Its share in the choice; 0: not chosen.
+        held_out: EER on training speakers it did not learn from: what the choice rests on.
+        eer: EER on the people under test: shown, and never chosen by.
+        aside: Whether it was never to be chosen: it hears the recording, not the person.
+    """
+
+    hears: str
+    backend: str
+    weight: float
+    held_out: Estimate
+    eer: Estimate
+    aside: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttackResult:
     """What one attacker found.
 
@@ -137,6 +158,7 @@ class AttackResult:
         crowd: Figures by L and N (``parameters``).
         groups: Figures by group.
         speakers: Person by person, the most exposed first.
+        members: What it chose from, if it did, the best on training speakers first.
         sizes: Numbers of trials and speakers.
         colour: In every figure; empty: by its place.
         mark: In every figure; empty: by its place.
@@ -159,6 +181,7 @@ class AttackResult:
     crowd: tuple[Estimate, ...] = ()
     groups: tuple[Group, ...] = ()
     speakers: tuple[Person, ...] = ()
+    members: tuple[SuiteMember, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
     colour: str = ""
     mark: str = ""

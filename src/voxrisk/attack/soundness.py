@@ -116,14 +116,7 @@ def cross_validated(
     """
     names, code = np.unique(embeddings.speaker, return_inverse=True)
     enough = np.flatnonzero(np.bincount(code) > 1)
-    if folds < 2 or enough.size < 2 * folds:
-        raise InputError(
-            f"{embeddings.source}: {enough.size} speakers with two utterances or more cannot be "
-            f"dealt into {folds} folds of two speakers; add training speakers"
-        )
-    fold = np.random.default_rng([seed, 2]).permutation(names.size) % folds
-    # Deal those who can be tried evenly; the others only train.
-    fold[enough] = np.random.default_rng([seed, 3]).permutation(enough.size) % folds
+    fold = speaker_folds(embeddings, folds=folds, seed=seed)
     parts: list[tuple[Floats, Floats, NDArray[Any], NDArray[Any], NDArray[Any]]] = []
     for number in range(folds):
         apply = fit(embeddings, np.flatnonzero(fold[code] != number))
@@ -141,6 +134,25 @@ def cross_validated(
         Trials(trained, enroll, trial, segment=segment),
         Trials(plain, enroll, trial, segment=segment),
     )
+
+
+def speaker_folds(embeddings: Embeddings, *, folds: int, seed: int) -> NDArray[np.int64]:
+    """The fold of each speaker, in the order of their names; those with one utterance count too.
+
+    Raises:
+        InputError: If a fold would have under two speakers to try.
+    """
+    names, code = np.unique(embeddings.speaker, return_inverse=True)
+    enough = np.flatnonzero(np.bincount(code) > 1)
+    if folds < 2 or enough.size < 2 * folds:
+        raise InputError(
+            f"{embeddings.source}: {enough.size} speakers with two utterances or more cannot be "
+            f"dealt into {folds} folds of two speakers; add training speakers"
+        )
+    fold = np.random.default_rng([seed, 2]).permutation(names.size) % folds
+    # Deal those who can be tried evenly; the others only train.
+    fold[enough] = np.random.default_rng([seed, 3]).permutation(enough.size) % folds
+    return fold
 
 
 def _halves(

@@ -48,7 +48,10 @@ def evaluate(
     similar: Annotated[
         str | None, typer.Option(help="A similar anonymizer, for the semi-informed attacker.")
     ] = None,
-    encoder: Annotated[str, typer.Option(help="Ready speaker encoder.")] = "ecapa-voxceleb",
+    encoder: Annotated[
+        list[str] | None,
+        typer.Option(help="Speaker encoder (ecapa-voxceleb); more are for the suite."),
+    ] = None,
     effort: Annotated[str, typer.Option(help="quick, standard or paper.")] = "standard",
     attacker: Annotated[
         list[str] | None, typer.Option(help="Only these attackers; repeat for several.")
@@ -98,7 +101,8 @@ def evaluate(
         "targets": targets,
         "train": train,
         "similar": similar,
-        "encoder": encoder,
+        "encoder": (encoder or ["ecapa-voxceleb"])[0],
+        "suite": tuple((encoder or [])[1:]),
         "effort": effort,
         "attackers": tuple(attacker or ()),
         "title": title,
@@ -110,6 +114,7 @@ def evaluate(
     if config is not None:
         # What stands on the command line beside a file changes it; defaults do not.
         said = {OPTIONS.get(name, name) for name in context.params if _given(context, name)}
+        said |= {"suite"} if "encoder" in said else set()
         changes = {key: value for key, value in choices.items() if key in said}
         chosen = _changed(read_yaml(config), changes)
     elif original is None:

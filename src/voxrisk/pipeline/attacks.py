@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from voxrisk.attack.suite import Judged
 from voxrisk.corpus import Utterance
 from voxrisk.files.embeddings import write_embeddings
 from voxrisk.files.scores import write_scores
@@ -11,10 +12,12 @@ from voxrisk.knowledge import ATTACKERS, Knowledge, attacker
 from voxrisk.measure import Trials
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.evaluation import Evaluation
-from voxrisk.pipeline.recognisers import Recogniser, train_recogniser, training_people
+from voxrisk.pipeline.recogniser import Recogniser
+from voxrisk.pipeline.recognisers import train_recogniser, training_people
 from voxrisk.pipeline.sides import Sides, chosen_rows, score_sides
 from voxrisk.pipeline.speech import Speech, anonymize_stage
 from voxrisk.pipeline.stages import Stages, digest_corpus
+from voxrisk.pipeline.suite import member_trials
 from voxrisk.types import Embeddings, InputError
 
 # Why an attacker that needs something cannot run without it.
@@ -29,13 +32,17 @@ MISSING = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attack:
-    """What one attacker had in hand, and its scores; a figure is not among them."""
+    """What one attacker had in hand, and its scores; a figure is not among them.
+
+    ``members`` are the scores of what it chose from, if it did.
+    """
 
     knowledge: Knowledge
     recogniser: Recogniser
     enroll: Embeddings
     trial: Embeddings
     trials: Trials
+    members: tuple[tuple[Judged, Trials], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +154,20 @@ def run_attack(
     }
     enroll = chosen_rows(found[enrols], sides.enroll)
     trial = chosen_rows(found[knowledge.tests], sides.trial)
-    return Attack(knowledge, recogniser, enroll, trial, score_sides(sides, enroll, trial))
+    members: tuple[tuple[Judged, Trials], ...] = ()
+    if recogniser.suite is not None:
+        raw = {
+            kind: recogniser.heard(*kinds[kind], stages, f"{kind} speech, {knowledge.name}")
+            for kind in found
+        }
+        members = member_trials(
+            recogniser.suite,
+            chosen_rows(raw[enrols], sides.enroll),
+            chosen_rows(raw[knowledge.tests], sides.trial),
+            sides,
+        )
+    scored = score_sides(sides, enroll, trial)
+    return Attack(knowledge, recogniser, enroll, trial, scored, members)
 
 
 def _anonymized_again(

@@ -160,7 +160,9 @@ def _training(setting: _Setting, attack: Attack) -> list[Control]:
     expected = "better than chance, and not worse than the untrained recogniser"
     try:
         if held.vectors is not None:
-            fit = adapter_fit(ADAPTED, targets=held.targets, unlearn=unlearn, seed=chosen.seed)
+            fit = held.fit or adapter_fit(
+                ADAPTED, targets=held.targets, unlearn=unlearn, seed=chosen.seed
+            )
             result = training_control(held.vectors, fit, **draw)
         elif held.held_out is not None:
             result = held_out_control(*held.held_out, **draw)

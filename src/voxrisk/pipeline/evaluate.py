@@ -70,7 +70,8 @@ def evaluate(
     for key in ("anonymized", "targets", "train"):
         if given.get(key) is not None:
             given[key] = Path(given[key])
-    given["attackers"] = tuple(given.get("attackers") or ())
+    for key in ("attackers", "suite"):
+        given[key] = tuple(given.get(key) or ())
     try:
         chosen = Evaluation(Path(original), **given)
     except TypeError as error:

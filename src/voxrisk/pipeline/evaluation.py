@@ -24,6 +24,7 @@ class Effort:
         adapter: Train a map behind the ready encoder instead of a whole recogniser.
         recipe: How a whole recogniser is trained, from nothing.
         words: What it will take, told beforehand.
+        suite: Encoders beside the chosen one that the informed attacker's suite may use.
     """
 
     resamples: int
@@ -34,6 +35,7 @@ class Effort:
     adapter: bool
     recipe: str
     words: str
+    suite: tuple[str, ...] = ()
 
 
 EFFORTS = {
@@ -41,15 +43,18 @@ EFFORTS = {
         300, (1, 3), 1.5, "whisper-tiny.en", 15.0, True, "",
         "on 2 cores about 0.1 times the length of the speech, a minute for what it is good for, "
         "and 2 minutes for each kind of training speech, beside the time of the anonymizer",
+        ("prosody",),
     ),
     "standard": Effort(
         1000, (1, 3, 30), 30.0, "whisper-tiny.en", 60.0, True, "",
         "on 2 cores about 0.1 times the length of the speech, 15 minutes for what it is good for, "
         "and 4 minutes for each kind of training speech, beside the time of the anonymizer",
+        ("wespeaker-resnet34", "prosody", "longterm"),
     ),
     "paper": Effort(
         1000, (1, 3, 30), 1e9, "whisper-base", 1e9, False, "paper",
         "hours on a GPU, and days on a CPU, for each training of an attacker",
+        ("wespeaker-resnet34", "prosody", "longterm"),
     ),
 }  # fmt: skip
 
@@ -69,6 +74,7 @@ class Evaluation:
         train: Other speakers' speech to train attackers on.
         similar: Anonymizer of the semi-informed attacker.
         encoder: Ready speaker encoder.
+        suite: More encoders for the attacker who chooses; empty: those of the effort.
         effort: ``quick``, ``standard`` or ``paper``.
         attackers: Names to run, or empty for all that the inputs allow.
         title: Of the report.
@@ -89,6 +95,7 @@ class Evaluation:
     train: Path | None = None
     similar: str | None = None
     encoder: str = "ecapa-voxceleb"
+    suite: tuple[str, ...] = ()
     effort: str = "standard"
     attackers: tuple[str, ...] = ()
     title: str | None = None
@@ -125,6 +132,11 @@ class Evaluation:
         return EFFORTS[self.effort]
 
     @property
+    def suite_encoders(self) -> tuple[str, ...]:
+        """Every encoder that the attacker who chooses may use, the chosen one first."""
+        return tuple(dict.fromkeys((self.encoder, *(self.suite or self.limits.suite))))
+
+    @property
     def draws_apart(self) -> bool:
         """Whether attackers anonymize what they enrol again, with draws of their own.
 
@@ -159,6 +171,8 @@ def shared_yaml(evaluation: Evaluation) -> str:
             hidden[key] = "COMMAND {input} {output}"
     if str(hidden.get("encoder", "")) and not is_ready(evaluation.encoder):
         hidden["encoder"] = "ENCODER"
+    if "suite" in hidden:
+        hidden["suite"] = [name if is_ready(name) else "ENCODER" for name in evaluation.suite]
     return _yaml(hidden)
 
 
@@ -174,6 +188,7 @@ def _chosen(evaluation: Evaluation) -> dict[str, Any]:
     default = {f.name: f.default for f in fields(Evaluation)}
     plain = {f.name: getattr(evaluation, f.name) for f in fields(Evaluation)}
     plain |= {"options": dict(evaluation.options), "attackers": list(evaluation.attackers)}
+    plain |= {"suite": list(evaluation.suite)}
     kept = {"effort", "seed", "encoder"}  # said even where they are the default
     return {
         key: value

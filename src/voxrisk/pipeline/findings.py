@@ -1,6 +1,6 @@
 """From scores to figures: what is measured about each attack, and about all voices together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,10 +22,11 @@ from voxrisk.measure.resampling import MIN_SPEAKERS
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.attacks import Attack
 from voxrisk.pipeline.evaluation import Evaluation
-from voxrisk.pipeline.recognisers import embed_stage
+from voxrisk.pipeline.recogniser import embed_stage
 from voxrisk.pipeline.sides import Sides
 from voxrisk.pipeline.speech import Speech
 from voxrisk.pipeline.stages import Stages
+from voxrisk.pipeline.suite import ASIDE
 from voxrisk.results import (
     AttackResult,
     ErrorCurve,
@@ -33,6 +34,7 @@ from voxrisk.results import (
     Person,
     Profile,
     SimilarityResult,
+    SuiteMember,
 )
 from voxrisk.types import Embeddings, Estimate, InputError
 
@@ -90,11 +92,26 @@ def measure_attack(
         crowd=crowd.estimates if crowd else (),
         groups=tuple(_groups(attack.trials, chosen, sides)),
         speakers=tuple(_people(attack, crowd, similarity)) if crowd else (),
+        members=tuple(_members(chosen, attack)),
         sizes=attack.trials.sizes,
         colour=knowledge.colour,
         mark=knowledge.mark,
     )
     return result, notices
+
+
+def _members(chosen: Evaluation, attack: Attack) -> Iterator[SuiteMember]:
+    """What the attacker chose from, each with its EER on either kind of speakers."""
+    for judged, trials in attack.members:
+        if judged.eer is not None:
+            yield SuiteMember(
+                hears=judged.member.hears,
+                backend=judged.member.backend,
+                weight=judged.weight,
+                held_out=judged.eer,
+                eer=figures_of(chosen, trials)["rocch_eer"],
+                aside=judged.member.hears in ASIDE,
+            )
 
 
 def crowd_of_attack(
@@ -132,6 +149,12 @@ def _extractor(attack: Attack, chosen: Evaluation) -> str:
     trained = attack.recogniser.training
     if trained is None:
         return f"{name}, trained on original speech"
+    if (suite := attack.recogniser.suite) is not None:
+        parts = "; ".join(f"{j.member.name} ({j.weight:.0%})" for j in suite.chosen)
+        return (
+            f"{len(suite.maps)} recognisers, trained on this anonymizer's speech: "
+            f"{trained.utterances} utterances of {trained.speakers} other speakers; chosen: {parts}"
+        )
     unlearns = {
         "erase": ", after erasing what tells target voices apart",
         "reverse": ", unlearning target voices against a head that tells them",

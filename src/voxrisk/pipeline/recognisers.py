@@ -2,72 +2,22 @@
 
 import csv
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from voxrisk.corpus import Utterance
-from voxrisk.files.embeddings import read_embeddings
 from voxrisk.knowledge import Knowledge
 from voxrisk.pipeline.evaluation import Evaluation
+from voxrisk.pipeline.recogniser import Recogniser, embed_stage
 from voxrisk.pipeline.speech import Speech, anonymize_stage, limited, pool_of_training, usable_rows
 from voxrisk.pipeline.stages import Stages, digest_corpus
+from voxrisk.pipeline.suite import train_suite
 from voxrisk.report.training_figure import draw_training
 from voxrisk.results import Training
-from voxrisk.types import Embeddings, InputError
+from voxrisk.types import InputError
 
 EACH = 4  # utterances of a training speaker, where the training speech is cut short
 FEWEST_SPEAKERS = 5  # that train an attacker: fewer cannot be cut into two halves for its control
-Map = Callable[[NDArray[np.floating]], NDArray[np.floating]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Recogniser:
-    """A recogniser of one attacker.
-
-    Attributes:
-        encoder: Name or folder of the encoder.
-        after: Map behind the encoder, or None.
-        training: How it was trained, or None for a ready encoder.
-        vectors: Training vectors before the map, for its controls.
-        targets: Target voice of each training vector, where known.
-        held_out: Vectors of training speakers kept out of the training of a whole recogniser: its
-            own, and those of the ready encoder.
-    """
-
-    encoder: str
-    after: Map | None = None
-    training: Training | None = None
-    vectors: Embeddings | None = None
-    targets: tuple[str, ...] | None = None
-    held_out: tuple[Embeddings, Embeddings] | None = None
-
-    def embed(
-        self, rows: Sequence[Utterance], digest: str, stages: Stages, label: str
-    ) -> Embeddings:
-        """Vectors of a corpus as this recogniser gives them."""
-        found = embed_stage(rows, digest, self.encoder, stages, label)
-        return found if self.after is None else replace(found, vectors=self.after(found.vectors))
-
-
-def embed_stage(
-    rows: Sequence[Utterance], digest: str, encoder: str, stages: Stages, label: str
-) -> Embeddings:
-    """Embeddings of a corpus, made once for each encoder."""
-    from voxrisk.attack.embed import embed_corpus
-    from voxrisk.attack.encoders import encoder_identity
-
-    made: list[Embeddings] = []
-
-    def make(folder: Path) -> None:
-        made.append(embed_corpus(rows, encoder, folder / "embeddings.npz"))
-
-    inputs = {"corpus": digest, "encoder": encoder_identity(encoder)}
-    folder = stages.run("embed", inputs, make, label=label)
-    return made[0] if made else read_embeddings(folder / "embeddings.npz")
 
 
 def training_people(chosen: Evaluation, speech: Speech, stages: Stages) -> list[Utterance]:
@@ -117,6 +67,8 @@ def train_recogniser(
     name = chosen.similar if knowledge.trains_on == "similar" else chosen.anonymizer
     digest = digest_corpus(people, hashes)
     rows = anonymize_stage(chosen, people, digest, stages, hashes, name=name, purpose="training")[0]
+    if knowledge.chooses:
+        return train_suite(chosen, knowledge, rows, stages)
     if chosen.limits.adapter or knowledge.unlearns == "erase":
         return _train_adapter(chosen, knowledge, rows, stages)
     return _train_whole(chosen, knowledge, rows, stages)

@@ -259,7 +259,7 @@ def picture(
 
 
 def mark(shape: str, x: float, y: float, size: float, colour: str) -> Markup:
-    """One of seven shapes, so that curves differ in more than colour."""
+    """One of eight shapes, so that curves differ in more than colour."""
     s = size
     if shape == "circle":
         return Markup('<circle cx="{:.1f}" cy="{:.1f}" r="{:.1f}" fill="{}" class="mark"/>').format(
@@ -270,6 +270,10 @@ def mark(shape: str, x: float, y: float, size: float, colour: str) -> Markup:
         "triangle": ((0, -1.3 * s), (1.2 * s, s), (-1.2 * s, s)),
         "down": ((0, 1.3 * s), (1.2 * s, -s), (-1.2 * s, -s)),
         "diamond": ((0, -1.4 * s), (1.4 * s, 0), (0, 1.4 * s), (-1.4 * s, 0)),
+        "pentagon": tuple(
+            (1.35 * s * math.sin(k * math.pi / 2.5), -1.35 * s * math.cos(k * math.pi / 2.5))
+            for k in range(5)
+        ),
         "star": tuple(
             (r * s * math.sin(k * math.pi / 5), -r * s * math.cos(k * math.pi / 5))
             for k, r in enumerate((1.6, 0.65) * 5)

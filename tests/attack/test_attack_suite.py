@@ -1,0 +1,182 @@
+"""The suite: what it must choose, what it must not see, and that a fused attacker is vectors."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from voxrisk.attack.backends import cosine
+from voxrisk.attack.guess import fit_guess
+from voxrisk.attack.maps import BACKENDS, fit_map
+from voxrisk.attack.soundness import cross_validated, training_control
+from voxrisk.attack.suite import (
+    Joined,
+    choose_suite,
+    fusion_weights,
+    join,
+    read_suite,
+    suite_fit,
+    write_suite,
+)
+from voxrisk.types import Embeddings, InputError
+
+SPEAKERS, EACH = 40, 6
+FAST = ("centred", "wccn", "plda")
+CHOICE = {"aside": ("room",), "backends": FAST}
+
+
+def block(signal: float, *, seed: int, nuisance: float = 0.0, size: int = 12) -> Embeddings:
+    """Vectors with so much of the speaker, and one direction in which every utterance differs."""
+    random = np.random.default_rng(seed)
+    voices = np.repeat(random.standard_normal((SPEAKERS, size)), EACH, axis=0)
+    noise = random.standard_normal((SPEAKERS * EACH, size))
+    noise[:, 0] += nuisance * random.standard_normal(SPEAKERS * EACH)
+    speaker = np.repeat([f"s{i:02d}" for i in range(SPEAKERS)], EACH)
+    names = np.array([f"u{i}" for i in range(SPEAKERS * EACH)])
+    return Embeddings(names, speaker, (signal * voices + noise).astype(np.float32))
+
+
+@pytest.fixture(scope="module")
+def joined() -> Joined:
+    """Two halves of what can be known of a voice, one block of noise, one that must stand aside."""
+    return join(
+        {
+            "left": block(0.55, seed=1, nuisance=6.0),
+            "right": block(0.55, seed=2),
+            "noise": block(0.0, seed=3),
+            "room": block(3.0, seed=4),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def suite(joined: Joined):
+    return choose_suite(joined, **CHOICE, resamples=50)
+
+
+def test_what_adds_is_fused_what_tells_nothing_is_left_out(suite) -> None:
+    chosen = {judged.member.hears for judged in suite.chosen}
+    assert {"left", "right"} <= chosen
+    assert sum(j.weight for j in suite.chosen if j.member.hears == "noise") < 0.05
+    assert sum(j.weight for j in suite.judged) == pytest.approx(1.0)
+    best = min(j.eer.value for j in suite.judged if j.member.hears in ("left", "right"))
+    assert suite.eer.value < best - 0.02
+    assert suite.eer.interval is not None
+
+
+def test_what_stands_aside_is_judged_and_never_chosen(suite) -> None:
+    assert suite.judged[0].member.hears == "room"
+    assert suite.judged[0].weight == 0.0
+
+
+def test_the_cosine_of_the_fused_vectors_is_the_weighted_sum_of_cosines(suite, joined) -> None:
+    vectors = joined.embeddings.vectors[:20]
+    fused = suite.apply(vectors).astype(np.float64)
+    alone = [suite.alone(j.member, vectors).astype(np.float64) for j in suite.chosen]
+    expected = sum(
+        j.weight * cosine(v[:10], v[10:]) for j, v in zip(suite.chosen, alone, strict=True)
+    )
+    assert cosine(fused[:10], fused[10:]) == pytest.approx(expected, abs=1e-5)
+
+
+def test_names_that_mean_nothing_are_judged_to_be_nothing(joined) -> None:
+    """Maps and weights of a fold never see its speakers: with wrong names nobody is recognised."""
+    held = joined.embeddings
+    wrong = np.random.default_rng(0).permutation(held.speaker)
+    shuffled = Joined(Embeddings(held.utterance, wrong, held.vectors), joined.blocks)
+    found = choose_suite(shuffled, **CHOICE, resamples=0)
+    assert found.eer.value > 0.44
+    heard = shuffled.first(["left", "right", "noise"])
+    assert training_control(heard, suite_fit(found, shuffled), resamples=100).at_chance
+
+
+def test_the_control_of_a_sound_choice_passes(suite, joined) -> None:
+    heard = joined.first(["left", "right", "noise"])
+    assert not training_control(heard, suite_fit(suite, joined), resamples=300).failed
+    with pytest.raises(InputError, match="the first encoders are left"):
+        joined.first(["room"])
+
+
+def test_only_people_of_one_gender_are_compared_where_they_are_known(joined) -> None:
+    names = np.unique(joined.embeddings.speaker).tolist()
+    kinds = {name: "fm"[i % 2] for i, name in enumerate(names)}
+    some = choose_suite(joined, **CHOICE, kinds=kinds, resamples=0).eer.n
+    everybody = choose_suite(joined, **CHOICE, resamples=0).eer.n
+    assert some["target"] == everybody["target"]
+    assert some["nontarget"] < 0.6 * everybody["nontarget"]
+
+
+def test_a_suite_is_written_and_read(suite, joined, tmp_path: Path) -> None:
+    write_suite(tmp_path, suite)
+    again = read_suite(tmp_path)
+    assert again.judged == suite.judged
+    assert again.eer == suite.eer
+    assert (again.apply(joined.embeddings.vectors) == suite.apply(joined.embeddings.vectors)).all()
+
+
+def test_encoders_that_heard_other_speech_are_not_joined() -> None:
+    one, other = block(1.0, seed=0), block(1.0, seed=0)
+    renamed = Embeddings(np.array([f"x{n}" for n in other.utterance]), other.speaker, other.vectors)
+    with pytest.raises(InputError, match="not the same utterances"):
+        join({"one": one, "other": renamed})
+
+
+def test_weights_are_never_negative() -> None:
+    random = np.random.default_rng(0)
+    target = np.arange(400) < 200
+    good, against = random.standard_normal((2, 400)) + [[1.0], [-1.0]] * target
+    weights = fusion_weights(np.stack([good, against]), target)
+    assert weights.min() >= 0.0
+    assert weights[0] > 0.95
+    assert fusion_weights(np.zeros((2, 400)), target) == pytest.approx([0.5, 0.5])
+
+
+@pytest.mark.parametrize("name", ["wccn", "plda"])
+def test_a_back_end_learns_what_varies_within_a_speaker(name: str) -> None:
+    held = block(1.0, seed=5, nuisance=12.0)
+
+    def error(backend: str) -> float:
+        from voxrisk.measure import interpolated_eer
+
+        def fit(embeddings, rows):
+            part = Embeddings(held.utterance[rows], held.speaker[rows], held.vectors[rows])
+            return fit_map(backend, part).apply
+
+        scored, _ = cross_validated(held, fit)
+        return interpolated_eer(scored.target, scored.nontarget)
+
+    assert error(name) < error("centred") - 0.05
+
+
+def test_targets_are_erased_before_speakers_are_told() -> None:
+    held = block(0.5, seed=6)
+    random = np.random.default_rng(7)
+    target = random.integers(0, 3, len(held.speaker))
+    moved = held.vectors + 4.0 * random.standard_normal((3, 12))[target].astype(np.float32)
+    given = Embeddings(held.utterance, held.speaker, moved)
+    mapped = fit_map("erased wccn", given, targets=[str(t) for t in target]).apply(moved)
+    means = np.stack([mapped[target == t].mean(axis=0) for t in range(3)])
+    plain = fit_map("centred", given).apply(moved)
+    before = np.stack([plain[target == t].mean(axis=0) for t in range(3)])
+    assert np.ptp(means, axis=0).max() < 0.3 * np.ptp(before, axis=0).max()
+    with pytest.raises(InputError, match="needs the target voice"):
+        fit_map("erased wccn", given)
+
+
+def test_what_cannot_be_fitted_says_why() -> None:
+    held = block(1.0, seed=0)
+    with pytest.raises(InputError, match=f"known are {', '.join(BACKENDS)}"):
+        fit_map("magic", held)
+    with pytest.raises(InputError, match="3 utterances of 1 speakers"):
+        fit_map("wccn", Embeddings(held.utterance[:3], held.speaker[:3], held.vectors[:3]))
+
+
+def test_a_parameter_that_can_be_heard_is_guessed_and_one_that_cannot_is_not() -> None:
+    held = block(1.0, seed=8)
+    values = np.exp(0.1 * held.vectors[:, 2].astype(np.float64)) * 0.7
+    found = fit_guess(held, values)
+    assert found.correlation > 0.95
+    assert found.of(held.vectors) == pytest.approx(values, rel=0.05)
+    assert fit_guess(held, np.random.default_rng(0).permutation(values)).correlation < 0.25
+    with pytest.raises(InputError, match="all values are the same"):
+        fit_guess(held, np.full(values.size, 0.8))
