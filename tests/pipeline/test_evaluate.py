@@ -347,7 +347,7 @@ def test_trained_attackers_train_on_others_and_targets_are_nobody_evaluated(
     found = results.attackers
     assert set(found) == {
         "original", "ignorant", "lazy-informed", "semi-informed", "informed",
-        "informed + erasing", "informed + adversarial",
+        "informed + erasing", "informed + adversarial", "informed + suite",
     }  # fmt: skip
     assert found["ignorant"].training is None
     manifests = list((folder / "run" / "stages").glob("anonymize-*/speech/manifest.csv"))
@@ -362,7 +362,9 @@ def test_trained_attackers_train_on_others_and_targets_are_nobody_evaluated(
     assert len(list((folder / "run" / "stages").glob("train-*/curves.svg"))) == 4
     assert len(targets) > 1
     assert not targets & (evaluated | trained)
-    for name in ("semi-informed", "informed", "informed + erasing", "informed + adversarial"):
+    for name in found:
+        if name in ("original", "ignorant", "lazy-informed"):
+            continue
         training = found[name].training
         assert training is not None
         assert training.speakers == len(trained)
@@ -376,6 +378,33 @@ def test_trained_attackers_train_on_others_and_targets_are_nobody_evaluated(
     write_report(results, folder / "report.html", run=times)
     page = (folder / "report.html").read_text()
     assert f"Target voices: {len(targets)}, selection random, one for each utterance" in page
+
+
+def test_the_suite_shows_what_it_chose_from_and_chose_on_training_speakers(
+    informed: tuple[Path, Results],
+) -> None:
+    folder, results = informed
+    attack = results.attackers["informed + suite"]
+    members = {(m.hears, m.backend): m for m in attack.members}
+    heard = {hears for hears, _ in members}
+    assert heard == {"ecapa-voxceleb", "prosody"}
+    assert {"centred", "wccn", "plda", "erased wccn", "adapter"} >= {b for _, b in members}
+    assert sum(m.weight for m in attack.members) == pytest.approx(1.0)
+    assert attack.training is not None
+    people = {m.held_out.n["speaker"] for m in attack.members}
+    assert max(people) <= attack.training.speakers  # judged on those who train, nobody else
+    assert {m.eer.n["speaker"] for m in attack.members} == {attack.sizes["speaker"]}
+    assert [m.held_out.value for m in attack.members] == sorted(
+        m.held_out.value for m in attack.members
+    )
+    assert "chosen: " in attack.extractor
+    codes = [(c.code, c.passed) for c in results.controls if c.attacker == "informed + suite"]
+    assert {code for code, _ in codes} >= {"positive", "training"}
+    write_report(results, folder / "report.html")
+    page = (folder / "report.html").read_text()
+    assert page.count('id="suite-table"') == 1
+    assert "erased wccn" in page
+    assert not any(a.members for name, a in results.attackers.items() if name != attack.name)
 
 
 def test_the_embeddings_of_a_run_give_its_figures(

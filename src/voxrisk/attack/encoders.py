@@ -104,6 +104,20 @@ def _onnx(name: str, path: Path, device: str, threads: int | None) -> Encoder:
     return OnnxEncoder(name, path, device=device, threads=threads)
 
 
+def _threed(name: str, path: Path, device: str, threads: int | None) -> Encoder:
+    require("torch", extra="attack")
+    from voxrisk.attack.threed_speaker import TorchEncoder
+
+    return TorchEncoder(name, path, device=device, threads=threads)
+
+
+def _ge2e(name: str, path: Path, device: str, threads: int | None) -> Encoder:
+    require("torch", extra="attack")
+    from voxrisk.attack.ge2e import Ge2eEncoder
+
+    return Ge2eEncoder(name, path, device=device, threads=threads)
+
+
 def _stored(load: Callable[[str, Path, str, int | None], Encoder]) -> Callable[..., Encoder]:
     def from_store(name: str, device: str, threads: int | None) -> Encoder:
         from voxrisk.models import model_path
@@ -131,5 +145,8 @@ WITHOUT_WEIGHTS = {"prosody": _prosody, "longterm": _longterm}
 ENCODERS: dict[str, Callable[[str, str, int | None], Encoder]] = {
     "ecapa-voxceleb": _stored(_ecapa),
     "wespeaker-resnet34": _stored(_onnx),
+    "campplus": _stored(_threed),
+    "eres2net-voxceleb": _stored(_threed),
+    "ge2e": _stored(_ge2e),
     **WITHOUT_WEIGHTS,
 }
