@@ -20,6 +20,7 @@ from voxrisk.measure.similarity import (
     resampled_dominance,
     similarity_matrix,
 )
+from voxrisk.measure.speaker_eer import mean_interval, speaker_eers
 from voxrisk.types import Estimate, InputError, Interval
 
 Floats = NDArray[np.float64]
@@ -80,6 +81,14 @@ def measure_scores(
         spans = score_intervals(
             values, draws, speakers=sizes["speaker"], ceiling=ceiling, confidence=confidence
         )
+    try:
+        each = np.array(list(speaker_eers(scored).values()))
+    except InputError as error:
+        undefined["speaker_eer"] = str(error)
+    else:
+        values["speaker_eer"], chance["speaker_eer"] = float(each.mean()), 0.5
+        if resamples:
+            spans["speaker_eer"] = mean_interval(each, confidence)
     try:
         ranked = ranking.ranks(scored.score, scored.query, scored.is_target)
     except InputError as error:

@@ -29,7 +29,7 @@ class Figure:
     Attributes:
         label: Name for people.
         plain: Name on the pages of the report, where it is another.
-        kind: ``"score"``, ``"rank"``, ``"similarity"``, ``"crowd"`` or ``"utility"``.
+        kind: ``"score"``, ``"speaker"``, ``"rank"``, ``"similarity"``, ``"crowd"``, ``"utility"``.
         chance: What an attacker who learns nothing gets (NaN: depends on the number of candidates).
         unit: ``"rate"`` (printed as percent), ``"signed rate"``, ``"bit"``, ``"dB"``, ``"log10"``,
             ``"of 5"`` or ``""``.
@@ -116,6 +116,10 @@ FIGURES: dict[str, Figure] = {
         label="D_sys", chance=0.0, privacy="lower", source="Gomez-Barrero et al. 2018",
         of_scores=d_sys, least=MIN_TARGETS, scale=_UNIT,
     ),
+    "speaker_eer": Figure(
+        label="EER, mean over speakers", kind="speaker", chance=0.5, unit="rate", privacy="higher",
+        source="each speaker's own EER, clipped at 50 %",
+    ),
     "mean_rank": Figure(
         label="Mean normalised rank", kind="rank", unit="rate", privacy="higher", source=_SLICES
     ),
@@ -129,6 +133,18 @@ FIGURES: dict[str, Figure] = {
     "precision_at_10": Figure(
         label="Found in the best 10 %", kind="rank", unit="rate", privacy="lower", source=_SLICES,
         rate=True,
+    ),
+    "found_in_5": Figure(
+        label="Found in the best 5", kind="rank", unit="rate", privacy="lower",
+        source="cumulative match characteristic, rank 5", rate=True,
+    ),
+    "rank_bits": Figure(
+        label="Similarity rank disclosure, mean", kind="rank", chance=0.0, unit="bit",
+        privacy="lower", source="Bäckström et al., arXiv 2508.05250",
+    ),
+    "worst_rank_bits": Figure(
+        label="Similarity rank disclosure, worst case", kind="rank", chance=0.0, unit="bit",
+        privacy="lower", source="Bäckström et al., arXiv 2508.05250",
     ),
     "deid": Figure(
         label="De-identification DeID", kind="similarity", chance=1.0, unit="rate",

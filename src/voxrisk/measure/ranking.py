@@ -14,8 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from voxrisk.measure._compiled import compiled
 from voxrisk.measure.curve import Floats
-from voxrisk.measure.intervals import rate_interval
+from voxrisk.measure.intervals import corrected_interval, rate_interval
+from voxrisk.measure.rank_disclosure import BOUNDS, disclosed_bits, fit_rank_law
 from voxrisk.types import InputError, Interval
+
+CLOSEST = 5  # candidates that an attacker would look at by hand
+BITS_DRAWS = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,6 +127,73 @@ def precision_at_10_percent(result: Ranks) -> float:
     return float((result.normalised <= 0.1).mean())
 
 
+def found_in_5(result: Ranks) -> float:
+    """How often the right candidate is among the five best: the cumulative match at rank 5.
+
+    Chance: mean of 5/candidates.
+
+    Raises:
+        InputError: If a query has five candidates or fewer: everybody is among the best five then.
+    """
+    if (few := result.candidates <= CLOSEST).any():
+        raise InputError(
+            f"query {result.query[np.argmax(few)]} has {result.candidates.min()} candidates; to be "
+            f"among the best {CLOSEST} says something from {CLOSEST + 1} on"
+        )
+    return float((result.rank <= CLOSEST).mean())
+
+
+def cumulative_match(result: Ranks, most: int | None = None) -> Floats:
+    """Share of queries whose right candidate is among the first k, for k = 1, 2, … ``(most,)``.
+
+    The curve ends at 1 where k reaches the number of candidates; chance is k/candidates.
+
+    >>> cumulative_match(Ranks(np.arange(2), np.array([1.0, 3.0]), np.array([3, 3])))
+    array([0.5, 0.5, 1. ])
+    """
+    k = np.arange(1, (most or int(result.candidates.max())) + 1)
+    return np.asarray((result.rank[:, None] <= k).mean(axis=0))
+
+
+def rank_bits(result: Ranks) -> float:
+    """How many bits about the speaker the rank gives away on average: 0 nothing, log2 N all.
+
+    See :mod:`voxrisk.measure.rank_disclosure`. Chance 0.
+    """
+    return float(_bits(result)[0])
+
+
+def worst_rank_bits(result: Ranks) -> float:
+    """Bits that the most telling rank, mostly the first, gives away. Chance 0, at most log2 N."""
+    return float(_bits(result)[1])
+
+
+def _bits(result: Ranks) -> Floats:
+    return disclosed_bits(fit_rank_law(result.rank, result.candidates).shapes, result.candidates)
+
+
+def _bits_interval(place: int) -> Callable[[Ranks, NDArray[np.int64], float], Interval]:
+    """From draws of speakers, each of whom moves the law of ranks by all their queries."""
+
+    def interval(result: Ranks, speaker: NDArray[np.int64], confidence: float) -> Interval:
+        people = np.unique(speaker, return_inverse=True)[1]
+        n = int(people.max()) + 1
+        law = fit_rank_law(result.rank, result.candidates)
+        pull = np.stack([np.bincount(people, column) for column in law.influence.T], axis=1)
+        drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), size=BITS_DRAWS)
+        low, high = np.array(BOUNDS).T
+        shapes = np.clip(law.shapes + (drawn - 1.0) @ pull, low, high)
+        value = float(disclosed_bits(law.shapes, result.candidates)[place])
+        draws = disclosed_bits(shapes, result.candidates)[:, place]
+        span = corrected_interval(draws, value, speakers=n, confidence=confidence)
+        top = float(np.log2(result.candidates.max()))
+        return replace(
+            span, low=min(max(span.low, 0.0), value), high=max(min(span.high, top), value)
+        )
+
+    return interval
+
+
 @dataclass(frozen=True, slots=True)
 class RankFigure:
     """One figure of ranks: its value, what chance gives, and its interval over speakers."""
@@ -186,4 +257,11 @@ RANK_FIGURES = {
         lambda r: float((np.floor(0.1 * r.candidates) / r.candidates).mean()),
         _share(lambda r: r.normalised <= 0.1),
     ),
+    "found_in_5": RankFigure(
+        found_in_5,
+        lambda r: float((CLOSEST / r.candidates).mean()),
+        _share(lambda r: r.rank <= CLOSEST),
+    ),
+    "rank_bits": RankFigure(rank_bits, lambda r: 0.0, _bits_interval(0)),
+    "worst_rank_bits": RankFigure(worst_rank_bits, lambda r: 0.0, _bits_interval(1)),
 }
