@@ -115,6 +115,24 @@ class Person:
     trials: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Exposed:
+    """One speaker, how often the attacker who finds them best links them, and who that is."""
+
+    speaker: str
+    linkability: float
+    attacker: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """People over all attackers: the risk that was asked about, the share above it, everybody."""
+
+    risk: float
+    share: Estimate
+    people: tuple[Exposed, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteMember:
     """One recogniser that the attacker could choose.
@@ -360,6 +378,7 @@ class Results:
     controls: tuple[Control, ...] = ()
     notices: tuple[Notice, ...] = ()
     attacks: tuple[AttackResult, ...] = ()
+    exposure: Exposure | None = None
     zero_evidence: Profile | None = None
     similarity: SimilarityResult | None = None
     utility: UtilityResult | None = None

@@ -58,6 +58,9 @@ def evaluate(
     ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    risk: Annotated[
+        float, typer.Option(help="Count the people who are linked at least so often, 0 to 1.")
+    ] = 0.5,
     reveal: Annotated[
         bool, typer.Option("--reveal-speakers", help="Print speaker ids, not pseudonyms.")
     ] = False,
@@ -107,6 +110,7 @@ def evaluate(
         "attackers": tuple(attacker or ()),
         "title": title,
         "seed": seed,
+        "risk": risk,
         "reveal": reveal,
         "with_audio": with_audio,
         "utility": utility,

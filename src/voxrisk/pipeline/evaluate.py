@@ -12,6 +12,7 @@ from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.attacks import plan_attacks, run_attacks
 from voxrisk.pipeline.controls import failed_attackers, run_controls, transcripts_control
 from voxrisk.pipeline.evaluation import Evaluation, is_ready, write_yaml
+from voxrisk.pipeline.exposure import exposure
 from voxrisk.pipeline.findings import (
     measure_attack,
     measure_similarity,
@@ -113,6 +114,7 @@ def evaluate_speech(
         controls=found.controls,
         notices=tuple(notices),
         attacks=found.attacks,
+        exposure=exposure(found.attacks, risk=chosen.risk, confidence=chosen.confidence),
         zero_evidence=zero_profile(),
         similarity=found.similarity,
         utility=useful,

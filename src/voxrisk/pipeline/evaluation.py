@@ -80,6 +80,7 @@ class Evaluation:
         title: Of the report.
         seed: Of everything random.
         confidence: Of the intervals.
+        risk: How often a person may be linked; those above it are counted.
         reveal: Print speaker ids as they are instead of pseudonyms.
         with_audio: Put a few pairs of utterances into the report.
         utility: Whether to measure what the speech is still good for.
@@ -101,6 +102,7 @@ class Evaluation:
     title: str | None = None
     seed: int = 0
     confidence: float = 0.95
+    risk: float = 0.5
     reveal: bool = False
     with_audio: bool = False
     utility: bool = True
@@ -123,6 +125,8 @@ class Evaluation:
             raise InputError(f"seed is {self.seed}; it must be 0 or more")
         if not 0.0 < self.confidence < 1.0:
             raise InputError(f"confidence is {self.confidence}; it lies between 0 and 1")
+        if not 0.0 < self.risk <= 1.0:
+            raise InputError(f"risk is {self.risk}; it lies above 0 and is at most 1")
         for name in self.attackers:
             attacker(name)
 

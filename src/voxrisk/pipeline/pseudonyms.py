@@ -15,6 +15,7 @@ from pathlib import Path
 from voxrisk.files.atomic import atomic
 from voxrisk.models import cache_folder
 from voxrisk.notices import Notice
+from voxrisk.pipeline.exposure import renamed
 from voxrisk.pipeline.tables import as_csv
 from voxrisk.results import AttackResult, Results
 
@@ -56,6 +57,7 @@ def hide_names(results: Results, alias: Mapping[str, str]) -> Results:
     return replace(
         results,
         attacks=tuple(_renamed(a, alias) for a in results.attacks),
+        exposure=renamed(results.exposure, alias),
         similarity=results.similarity.renamed(alias) if results.similarity else None,
         notices=tuple(n.pseudonymous(alias) for n in results.notices),
         audio=tuple(replace(pair, speaker=alias[pair.speaker]) for pair in results.audio),
