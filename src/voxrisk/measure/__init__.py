@@ -29,11 +29,15 @@ from voxrisk.measure.plda import Plda, train_plda
 from voxrisk.measure.population import Population, Protocol
 from voxrisk.measure.ranking import (
     Ranks,
+    cumulative_match,
+    found_in_5,
     mean_normalised_rank,
     median_normalised_rank,
     precision_at_1,
     precision_at_10_percent,
+    rank_bits,
     ranks,
+    worst_rank_bits,
 )
 from voxrisk.measure.resampling import bootstrap, speaker_weights
 from voxrisk.measure.scored_trials import Trials
@@ -45,6 +49,7 @@ from voxrisk.measure.similarity import (
     segment_trials,
     similarity_matrix,
 )
+from voxrisk.measure.speaker_eer import speaker_eers
 from voxrisk.measure.zebra import (
     expected_disclosure,
     tag,
@@ -69,6 +74,7 @@ __all__ = [
     "corrected_interval",
     "crowd_of_scores",
     "crowd_of_sets",
+    "cumulative_match",
     "d_sys",
     "de_identification",
     "diagonal_dominance",
@@ -77,6 +83,7 @@ __all__ = [
     "evaluate_similarity",
     "exact_interval",
     "expected_disclosure",
+    "found_in_5",
     "interpolated_eer",
     "kaldi_eer",
     "local_d_sys",
@@ -91,6 +98,7 @@ __all__ = [
     "percentile_interval",
     "precision_at_1",
     "precision_at_10_percent",
+    "rank_bits",
     "ranks",
     "rate_interval",
     "roc",
@@ -98,11 +106,13 @@ __all__ = [
     "score_metrics",
     "segment_trials",
     "similarity_matrix",
+    "speaker_eers",
     "speaker_weights",
     "tag",
     "train_plda",
     "vertex_eer",
     "worst_case_ceiling",
     "worst_case_disclosure",
+    "worst_rank_bits",
     "zero_evidence",
 ]

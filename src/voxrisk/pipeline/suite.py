@@ -34,6 +34,7 @@ from voxrisk.types import Embeddings
 # names the recording would look far stronger on them than it is on people met elsewhere.
 ASIDE = ("longterm",)
 UNDONE = "undone "
+BY = "longterm"  # what a drawn parameter is heard by: better than by any encoder of voices
 HEARD_LEAST = 0.3  # correlation of guesses with the drawn values, under which nothing is undone
 
 
@@ -71,7 +72,7 @@ class Listener:
         values = (
             self.guess.held_out
             if digest == self.learned
-            else self.guess.of(join(plain).embeddings.vectors)
+            else self.guess.of(embed_stage(rows, digest, BY, stages, f"{label}, {BY}").vectors)
         )
         undone = undo_stage(rows, digest, values, self.anonymizer, stages, label)
         own = digest_corpus(undone, stages.folder / "hashes.json")
@@ -107,8 +108,8 @@ def train_suite(
     listener = Listener(chosen.suite_encoders)
     values = drawn_values(rows, chosen.anonymizer)
     if values is not None and chosen.anonymizer:
-        plain = listener(rows, digest, stages, label)
-        guess = fit_guess(plain, values, seed=chosen.seed)
+        heard = embed_stage(rows, digest, BY, stages, f"{label}, {BY}")
+        guess = fit_guess(heard, values, seed=chosen.seed)
         if guess.correlation >= HEARD_LEAST:
             listener = Listener(chosen.suite_encoders, chosen.anonymizer, guess, digest)
     joined = join(listener.heard(rows, digest, stages, label))
