@@ -31,7 +31,7 @@ def score_sets(draw: st.DrawFn) -> Trials:
 def test_every_interval_holds_its_figure(scored: Trials) -> None:
     found = measure.measure_scores(scored, resamples=40)
     assert set(found) | set(found.undefined) == {
-        name for name, figure in FIGURES.items() if figure.kind in ("score", "rank")
+        name for name, figure in FIGURES.items() if figure.kind in ("score", "rank", "speaker")
     }
     assert not set(found) & set(found.undefined)
     for name, e in found.items():

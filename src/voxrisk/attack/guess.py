@@ -62,8 +62,9 @@ def fit_guess(embeddings: Embeddings, values: Floats, *, seed: int = 0) -> Guess
     y = np.log(values)
     if float(y.std()) < 1e-6:
         raise InputError(f"{embeddings.source}: all values are the same; nothing to guess")
-    code = np.unique(embeddings.speaker, return_inverse=True)[1]
-    fold = speaker_folds(embeddings, folds=FOLDS, seed=seed)[code]
+    _, code, each = np.unique(embeddings.speaker, return_inverse=True, return_counts=True)
+    folds = max(2, min(FOLDS, int((each > 1).sum()) // 2))
+    fold = speaker_folds(embeddings, folds=folds, seed=seed)[code]
     x = embeddings.vectors.astype(np.float64)
     tried = {ridge: _crossed(x, y, fold, ridge) for ridge in RIDGES}
     best = min(tried, key=lambda ridge: float(((tried[ridge] - y) ** 2).mean()))

@@ -41,8 +41,10 @@ def speaker_eers(scored: Trials) -> dict[str, float]:
 
 def mean_interval(each: Floats, confidence: float) -> Interval:
     """The interval of the mean of values ``(speakers,)``, speakers drawn anew."""
+    value = float(each.mean())
     drawn = np.random.default_rng(0).integers(0, each.size, (DRAWS, each.size))
     span = corrected_interval(
-        each[drawn].mean(axis=1), float(each.mean()), speakers=each.size, confidence=confidence
+        each[drawn].mean(axis=1), value, speakers=each.size, confidence=confidence
     )
-    return Interval(max(span.low, 0.0), min(span.high, 0.5), span.confidence, span.method)
+    low, high = min(max(span.low, 0.0), value), max(min(span.high, 0.5), value)
+    return Interval(low, high, span.confidence, span.method)

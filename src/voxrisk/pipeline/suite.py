@@ -65,10 +65,12 @@ class Listener:
         self, rows: Sequence[Utterance], digest: str, stages: Stages, label: str
     ) -> dict[str, Embeddings]:
         """The vectors of each encoder, of the speech as it is and undone; what is aside is last."""
-        order = sorted(self.encoders, key=lambda name: name in ASIDE)
-        plain = {e: embed_stage(rows, digest, e, stages, f"{label}, {e}") for e in order}
+        plain = {e: embed_stage(rows, digest, e, stages, f"{label}, {e}") for e in self.encoders}
         if self.guess is None:
-            return plain
+            return _last(plain)
+        if not any(row.extra.get("anonymizer") == self.anonymizer for row in rows):
+            # Original speech, for the control: there is nothing to undo.
+            return _last({**plain, **{UNDONE + e: plain[e] for e in voices(self.encoders)}})
         values = (
             self.guess.held_out
             if digest == self.learned
@@ -80,8 +82,12 @@ class Listener:
             UNDONE + e: embed_stage(undone, own, e, stages, f"{label}, undone, {e}")
             for e in voices(self.encoders)
         }
-        found = {**plain, **again}
-        return {name: found[name] for name in sorted(found, key=lambda name: name in ASIDE)}
+        return _last({**plain, **again})
+
+
+def _last(heard: dict[str, Embeddings]) -> dict[str, Embeddings]:
+    """The same with what stands aside at the end."""
+    return {name: heard[name] for name in sorted(heard, key=lambda name: name in ASIDE)}
 
 
 def voices(encoders: Sequence[str]) -> list[str]:
@@ -134,6 +140,7 @@ def train_suite(
         "corpus": digest,
         "encoders": {e: encoder_identity(e) for e in chosen.suite_encoders},
         "blocks": joined.blocks,
+        "undone by": encoder_identity(BY) if listener.guess else None,
         "backends": list(BACKENDS),
         "seed": chosen.seed,
         "resamples": chosen.limits.resamples,
