@@ -115,6 +115,7 @@ def anonymize(
         "seed": seed,
         "utterances": len(corpus),
         "jobs": _digest(jobs),
+        **({"code": tool.identity} if tool.identity else {}),
     }
     if not _open_run(out, settings, [row.utterance for row in corpus], force=force):
         return read_corpus(out)
