@@ -131,6 +131,24 @@ def test_weights_are_never_negative() -> None:
     assert fusion_weights(np.zeros((2, 400)), target) == pytest.approx([0.5, 0.5])
 
 
+def test_manner_never_outweighs_voices() -> None:
+    """One session flatters what hears the manner of speaking; beside voices it gets half."""
+    random = np.random.default_rng(0)
+    target = np.arange(600) < 300
+    weak, strong = random.standard_normal((2, 600)) + [[0.7], [3.0]] * target
+    scores = np.stack([weak, strong])
+    assert fusion_weights(scores, target)[1] > 0.6
+    capped = fusion_weights(scores, target, np.array([False, True]))
+    assert capped == pytest.approx([0.5, 0.5], abs=1e-6)
+    alone = fusion_weights(strong[None], target, np.array([True]))
+    assert alone == pytest.approx([1.0])
+    for strength, share in ((0.6, 0.5), (0.0, 1.0)):  # of a voice that is there, and of none
+        joined = join({"voice": block(strength, seed=1), "manner": block(2.0, seed=2)})
+        found = choose_suite(joined, manner=("manner",), backends=FAST, resamples=0)
+        heard = sum(j.weight for j in found.judged if j.member.hears == "manner")
+        assert heard == pytest.approx(share, abs=0.05)
+
+
 @pytest.mark.parametrize("name", ["wccn", "plda"])
 def test_a_back_end_learns_what_varies_within_a_speaker(name: str) -> None:
     held = block(1.0, seed=5, nuisance=12.0)

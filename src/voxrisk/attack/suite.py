@@ -35,6 +35,7 @@ from voxrisk.types import Embeddings, Estimate, InputError
 Floats: TypeAlias = NDArray[np.float64]
 FOLDS = 5
 GAIN = 0.005  # of the loss: a member that gains less is left out
+NOTHING = 0.98  # bits of loss from which on a member tells as good as nothing; guessing gives 1
 RIDGE = 1e-3  # on the weights, in units of the spread of scores
 SOURCE = "cross-validation over the training speakers; ROCCH-EER"
 
@@ -156,6 +157,7 @@ def choose_suite(
     targets: Sequence[str] | None = None,
     kinds: Mapping[str, str] | None = None,
     aside: Sequence[str] = (),
+    manner: Sequence[str] = (),
     backends: Sequence[str] = tuple(BACKENDS),
     seed: int = 0,
     resamples: int = 1000,
@@ -168,6 +170,8 @@ def choose_suite(
         targets: Target voice of each utterance, where known.
         kinds: Speaker → gender; then only speakers of one gender are compared, as in the test.
         aside: Blocks that are judged and shown, and never chosen.
+        manner: Blocks that hear the manner of speaking and no voice. One session flatters them, so
+            together they weigh no more than the voices, unless voices tell nothing.
         backends: Rows of :data:`voxrisk.attack.maps.BACKENDS` to try.
         seed: Deals the speakers.
         resamples: Draws behind the intervals.
@@ -194,8 +198,9 @@ def choose_suite(
     some = scored[able[0]]
     fold = _fold_of_trials(joined.embeddings, some, folds=folds, seed=seed)
     table = np.stack([scored[m].score for m in able])
-    order = _forward(table, some.is_target, fold)
-    weights = fusion_weights(table[order], some.is_target)
+    light = np.array([m.hears in manner for m in able])
+    order = _forward(table, some.is_target, fold, light)
+    weights = fusion_weights(table[order], some.is_target, light[order])
 
     def eer(trials: Trials) -> Estimate:
         few = len(trials.speakers) < MIN_SPEAKERS
@@ -207,7 +212,7 @@ def choose_suite(
     shares = dict(zip([able[i] for i in order], weights.tolist(), strict=True))
     judged = [Judged(m, eer(t), shares.get(m, 0.0)) for m, t in scored.items()]
     judged.sort(key=lambda j: j.eer.value if j.eer else 1.0)
-    fused = _crossed(table[order], some.is_target, fold)
+    fused = _crossed(table[order], some.is_target, fold, light[order])
     everybody = np.arange(len(joined.embeddings.speaker))
     return Suite(
         joined.blocks,
@@ -322,20 +327,38 @@ def _fold_of_trials(
     return np.array([fold[s] for s in trials.speakers])[trials.enroll_speaker]
 
 
-def fusion_weights(scores: Floats, target: NDArray[np.bool_]) -> Floats:
+def fusion_weights(
+    scores: Floats, target: NDArray[np.bool_], light: NDArray[np.bool_] | None = None
+) -> Floats:
     """Weights ``(k,)`` of the scores ``(k, n)`` of several members; none is negative, sum one.
 
     Logistic regression in which target and nontarget trials count the same in total. Where no
-    member tells anything, all count the same.
+    member tells anything, all count the same. ``light (k,)`` marks members that together get half
+    of the weight at most, beside others.
 
     >>> fusion_weights(np.array([[2.0, 1.0, 0.1, 0.0], [0.1, 0.0, 0.1, 0.0]]),
     ...                np.array([True, True, False, False])).round(1)
     array([1., 0.])
     """
-    weight, _, spread = _regression(scores, target)
-    weight = weight / spread
+    weight, _ = _weights(scores, target, light)
     whole = weight.sum()
     return weight / whole if whole > 0 else np.full(len(scores), 1.0 / len(scores))
+
+
+def _weights(
+    scores: Floats, target: NDArray[np.bool_], light: NDArray[np.bool_] | None
+) -> tuple[Floats, float]:
+    """Weights on the scores as they are, and the offset of the log-odds."""
+    weight, offset, spread = _regression(scores, target)
+    weight = weight / spread
+    if light is None or not light.any() or light.all():
+        return weight, offset
+    much, rest = float(weight[light].sum()), float(weight[~light].sum())
+    if 0 < rest < much:
+        weight = np.where(light, weight * rest / much, weight)
+        again, offset, spread = _regression((weight @ scores)[None], target)
+        weight = weight * again[0] / spread[0]
+    return weight, offset
 
 
 def _regression(scores: Floats, target: NDArray[np.bool_]) -> tuple[Floats, float, Floats]:
@@ -360,13 +383,18 @@ def _regression(scores: Floats, target: NDArray[np.bool_]) -> tuple[Floats, floa
     return free[:-1], float(free[-1]), spread
 
 
-def _crossed(scores: Floats, target: NDArray[np.bool_], fold: NDArray[np.int64]) -> Floats:
+def _crossed(
+    scores: Floats,
+    target: NDArray[np.bool_],
+    fold: NDArray[np.int64],
+    light: NDArray[np.bool_],
+) -> Floats:
     """Fused log-odds ``(n,)``, those of a fold with weights from the other folds."""
     fused = np.empty(target.size)
     for number in np.unique(fold):
         held = fold == number
-        weight, offset, spread = _regression(scores[:, ~held], target[~held])
-        fused[held] = weight @ (scores[:, held] / spread[:, None]) + offset
+        weight, offset = _weights(scores[:, ~held], target[~held], light)
+        fused[held] = weight @ scores[:, held] + offset
     return fused
 
 
@@ -376,13 +404,23 @@ def _loss(fused: Floats, target: NDArray[np.bool_]) -> float:
     return float(0.5 * wrong[target].mean() + 0.5 * wrong[~target].mean())
 
 
-def _forward(scores: Floats, target: NDArray[np.bool_], fold: NDArray[np.int64]) -> list[int]:
-    """Members in the order in which they join, while each still lowers the loss."""
-    chosen: list[int] = []
-    best = np.inf
+def _forward(
+    scores: Floats,
+    target: NDArray[np.bool_],
+    fold: NDArray[np.int64],
+    light: NDArray[np.bool_],
+) -> list[int]:
+    """Members in the order in which they join, while each still lowers the loss.
+
+    The first is one that hears voices, wherever voices tell anything at all.
+    """
+    alone = [_loss(_crossed(s[None], target, fold, light[:1] & False), target) for s in scores]
+    heard = [i for i in range(len(scores)) if not light[i] and alone[i] < NOTHING]
+    chosen = [min(heard or range(len(scores)), key=lambda i: alone[i])]
+    best = alone[chosen[0]]
     while len(chosen) < len(scores):
         losses = {
-            i: _loss(_crossed(scores[[*chosen, i]], target, fold), target)
+            i: _loss(_crossed(scores[[*chosen, i]], target, fold, light[[*chosen, i]]), target)
             for i in range(len(scores))
             if i not in chosen
         }

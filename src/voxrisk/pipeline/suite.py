@@ -33,6 +33,8 @@ from voxrisk.types import Embeddings
 # Heard, judged and shown, and never chosen: training speakers mostly have one session, so what
 # names the recording would look far stronger on them than it is on people met elsewhere.
 ASIDE = ("longterm",)
+# How somebody speaks changes from session to session too, if less: it never outweighs voices.
+MANNER = ("prosody",)
 UNDONE = "undone "
 BY = "longterm"  # what a drawn parameter is heard by: better than by any encoder of voices
 HEARD_LEAST = 0.3  # correlation of guesses with the drawn values, under which nothing is undone
@@ -129,6 +131,7 @@ def train_suite(
             targets=targets,
             kinds=kinds,
             aside=ASIDE,
+            manner=MANNER,
             seed=chosen.seed,
             resamples=chosen.limits.resamples,
             confidence=chosen.confidence,
