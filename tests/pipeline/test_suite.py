@@ -83,3 +83,27 @@ def test_more_encoders_are_written_down_and_paths_among_them_hidden(tmp_path: Pa
     assert read_yaml(tmp_path / "evaluation.yaml").suite == one.suite
     quick = Evaluation(tmp_path, anonymizer="mcadams", effort="quick")
     assert quick.suite_encoders == ("ecapa-voxceleb", "prosody")
+
+
+def test_encoder_can_be_repeated_on_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from typer.testing import CliRunner
+
+    from voxrisk.cli import app
+    from voxrisk.pipeline import evaluate
+
+    seen: list[Evaluation] = []
+
+    def stop(chosen: Evaluation, *_: object, **__: object) -> None:
+        seen.append(chosen)
+        raise SystemExit(0)
+
+    monkeypatch.setattr(evaluate, "evaluate_speech", stop)
+    command = ["evaluate", "--original", str(tmp_path), "--anonymizer", "mcadams", "-o", "run"]
+    CliRunner().invoke(app, [*command, "--encoder", "campplus", "--encoder", "prosody"])
+    CliRunner().invoke(app, [*command, "--risk", "0.2"])
+    assert [(c.encoder, c.suite, c.risk) for c in seen] == [
+        ("campplus", ("prosody",), 0.5),
+        ("ecapa-voxceleb", (), 0.2),
+    ]
