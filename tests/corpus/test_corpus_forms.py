@@ -96,7 +96,7 @@ def test_tsv_and_the_column_names_of_other_toolkits(tmp_path: Path) -> None:
         ("utterance,path,speaker,gender\na,a.wav,s,x\n", "line 2: gender is 'x'"),
         ("utterance,path,speaker,text,text\na,a.wav,s,,\n", "line 1: the column text is there tw"),
         ("utterance,path,speaker\n", "holds no utterances"),
-        ('utterance,path,speaker\n"a,a.wav,s\n', "cannot be read as a UTF-8 table"),
+        ('utterance,path,speaker\n"a,a.wav,s\n', "cannot be read as a text table"),
     ],
 )
 def test_a_bad_manifest_names_line_and_reason(tmp_path: Path, text: str, message: str) -> None:

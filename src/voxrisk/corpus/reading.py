@@ -5,6 +5,8 @@ from pathlib import Path
 
 from voxrisk.corpus.forms import recognise
 from voxrisk.corpus.table import Located, Utterance
+from voxrisk.files.errors import reading
+from voxrisk.files.text import refuse_unwritable
 from voxrisk.types import InputError
 
 
@@ -22,13 +24,25 @@ def read_corpus(path: Path | str, *, audio: bool = True) -> list[Utterance]:
     path = Path(path)
     if not path.exists():
         raise InputError(f"{path}: no such corpus; give a folder of audio or a manifest.csv")
-    located = list(recognise(path).read(path))
+    with reading(path, "a corpus"):
+        located = list(recognise(path).read(path))
     if not located:
         raise InputError(f"{path}: the corpus holds no utterances")
+    _refuse_nameless(located)
     _refuse_doubled(located)
     if audio:
         _refuse_missing(located)
     return [row for _, row in located]
+
+
+def _refuse_nameless(located: Iterable[Located]) -> None:
+    """Every row has an id, a speaker and a path that can be written again."""
+    for where, row in located:
+        for name, value in (("utterance", row.utterance), ("speaker", row.speaker)):
+            if not value.strip():
+                raise InputError(f"{where}: the {name} is empty; name it")
+        for text in (row.utterance, row.speaker, str(row.path), row.text or ""):
+            refuse_unwritable(text, ascii(where)[1:-1])
 
 
 def _refuse_doubled(located: Iterable[Located]) -> None:

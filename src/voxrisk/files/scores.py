@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.files.arrays import as_text, read_npz
 from voxrisk.files.numbers import plain_number, read_number
 from voxrisk.files.tables import read_rows, write_table
 from voxrisk.types import InputError
@@ -167,11 +168,7 @@ def _read_pairs(
 
 def _read_npz(path: Path) -> PairTable:
     """Arrays ``enroll``, ``trial``, ``score``: flat ones, or a matrix with ids of its two sides."""
-    try:
-        with np.load(path, allow_pickle=False) as data:
-            enroll, trial, score = data["enroll"], data["trial"], data["score"]
-    except (KeyError, ValueError, OSError) as error:
-        raise InputError(f"{path}: needs the arrays enroll, trial and score ({error})") from error
+    enroll, trial, score = read_score_arrays(path)
     if score.ndim == 2:
         if score.shape != (enroll.size, trial.size):
             raise InputError(
@@ -180,17 +177,39 @@ def _read_npz(path: Path) -> PairTable:
         enroll, trial = np.repeat(enroll, trial.size), np.tile(trial, enroll.size)
     if not score.size == enroll.size == trial.size:
         raise InputError(f"{path}: enroll, trial and score differ in length")
-    left, enroll_code = np.unique(enroll.astype(str), return_inverse=True)
-    right, trial_code = np.unique(trial.astype(str), return_inverse=True)
+    left, enroll_code = np.unique(enroll, return_inverse=True)
+    right, trial_code = np.unique(trial, return_inverse=True)
     return PairTable(
         path,
         left.tolist(),
         right.tolist(),
         enroll_code.astype(np.int64),
         trial_code.astype(np.int64),
-        score.ravel().astype(np.float64),
+        np.asarray(score, dtype=np.float64).ravel(),
         np.arange(score.size, dtype=np.int64),
     )
+
+
+def read_score_arrays(
+    path: Path,
+) -> tuple[NDArray[np.str_], NDArray[np.str_], NDArray[np.floating[Any]]]:
+    """The arrays ``enroll``, ``trial`` and ``score`` of an NPZ file, the ids flat."""
+    found = read_npz(path, ("enroll", "trial", "score"))
+    if missing := [name for name in ("enroll", "trial", "score") if name not in found]:
+        raise InputError(
+            f"{path}: needs the arrays enroll, trial and score; no array {', '.join(missing)}"
+        )
+    score = found["score"]
+    if score.dtype.kind not in "fiu" or score.ndim not in (1, 2):
+        raise InputError(
+            f"{path}: score is {score.dtype} of shape {score.shape}; it must be numbers, one for "
+            "each pair or a matrix"
+        )
+    ids = [as_text(found[name], f"{path} array {name}") for name in ("enroll", "trial")]
+    for name, column in zip(("enroll", "trial"), ids, strict=True):
+        if column.ndim != 1 or (column == "").any():
+            raise InputError(f"{path} array {name}: must be a list of ids, none of them empty")
+    return ids[0], ids[1], score
 
 
 def write_scores(

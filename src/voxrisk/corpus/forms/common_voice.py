@@ -14,8 +14,10 @@ from pathlib import Path
 from voxrisk.corpus.forms.manifest import number
 from voxrisk.corpus.table import Located, Utterance, read_gender
 from voxrisk.files.tables import read_rows
+from voxrisk.files.text import open_text
 from voxrisk.types import InputError
 
+MOST_HEADER = 65_536  # characters
 NEEDED = ("client_id", "path", "sentence")
 
 
@@ -24,7 +26,8 @@ def _file(path: Path) -> Path | None:
     if file.suffix != ".tsv" or not file.is_file() or not (file.parent / "clips").is_dir():
         return None
     with file.open(encoding="utf-8-sig", errors="replace") as stream:
-        return file if set(NEEDED) <= set(stream.readline().strip().split("\t")) else None
+        header = stream.readline(MOST_HEADER).strip().split("\t")
+    return file if set(NEEDED) <= set(header) else None
 
 
 def recognise(path: Path) -> bool:
@@ -36,8 +39,11 @@ def read(path: Path) -> Iterator[Located]:
     """Each line of the table."""
     file = _file(path) or path
     durations = _durations(file.parent / "clip_durations.tsv")
-    with file.open(encoding="utf-8-sig", newline="") as stream:
+    with open_text(file, newline="") as stream:
         rows = csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE)
+        names = list(rows.fieldnames or ())
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise InputError(f"{file} line 1: the column {', '.join(twice)} is there twice")
         for row in rows:
             where = f"{file} line {rows.line_num}"
             if None in row or None in row.values():

@@ -44,7 +44,8 @@ def read(path: Path) -> Iterator[Located]:
     """Each utterance once, with its role."""
     found: dict[str, Located] = {}
     for folder in _directories(path):
-        chosen = set(kaldi.table(folder / "enrolls")) if (folder / "enrolls").is_file() else None
+        listed = folder / "enrolls"
+        chosen = set(kaldi.table(listed, bare=True)) if listed.is_file() else None
         unseen = set(chosen or ())
         for where, row in kaldi.read(folder):
             unseen.discard(row.utterance)
