@@ -12,6 +12,8 @@ from typing import Any
 
 from voxrisk import __version__
 from voxrisk.files.atomic import write_text
+from voxrisk.files.errors import reading
+from voxrisk.files.limits import MOST_RESULTS, refuse_size
 from voxrisk.notices import Notice
 from voxrisk.types import Estimate, InputError
 
@@ -377,7 +379,9 @@ class Results:
         path = path / FILE if path.is_dir() else path
         if not path.is_file():
             raise InputError(f"{path} is not there; give the folder that voxrisk wrote with -o")
-        return cls.from_json(path.read_bytes(), where=str(path))
+        refuse_size(path, MOST_RESULTS)
+        with reading(path, "results", way_out="run the command again"):
+            return cls.from_json(path.read_bytes(), where=str(path))
 
     @classmethod
     def from_json(cls, text: str | bytes, *, where: str = FILE) -> "Results":

@@ -37,8 +37,10 @@ def anonymize(
         Path | None,
         typer.Option(help="Speaker vectors for selections by distance: .npz (speakers, vectors)."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
-    workers: Annotated[int | None, typer.Option(help="Processes; default: all cores.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random choice.")] = 0,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; default: all cores.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite what OUT holds.")] = False,
 ) -> None:

@@ -54,7 +54,7 @@ def evaluate(
         list[str] | None, typer.Option(help="Only these attackers; repeat for several.")
     ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     reveal: Annotated[
         bool, typer.Option("--reveal-speakers", help="Print speaker ids, not pseudonyms.")
     ] = False,

@@ -46,7 +46,8 @@ def score(
     centre: Annotated[bool, typer.Option(help="Subtract the mean training vector.")] = False,
     backend: Annotated[Backend, typer.Option(help="What compares vectors.")] = Backend.cosine,
     as_norm: Annotated[
-        int, typer.Option(help="Normalise by so many nearest training speakers; 0: not at all.")
+        int,
+        typer.Option(min=0, help="Normalise by so many nearest training speakers; 0: not at all."),
     ] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Write over what is there.")] = False,

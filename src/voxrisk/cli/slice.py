@@ -31,14 +31,18 @@ def slice_(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(help="Of the random names; as secret as the key. Else drawn at random."),
+        typer.Option(
+            min=0, help="Of the random names; as secret as the key. Else drawn at random."
+        ),
     ] = None,
     rate: Annotated[int, typer.Option(help="Sample rate of the slices.")] = 16_000,
     skip_missing: Annotated[
         bool,
         typer.Option("--skip-missing", help="Leave out utterances that the alignment lacks."),
     ] = False,
-    workers: Annotated[int | None, typer.Option(help="Processes; else one for each core.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; else one for each core.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace earlier slices.")] = False,
 ) -> None:

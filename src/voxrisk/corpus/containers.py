@@ -53,7 +53,7 @@ def _riff(file: BinaryIO) -> bool:
         if name == b"data":
             if length == 0xFFFFFFFF and long_data is not None:
                 length = long_data
-            return length not in UNKNOWN and begin + length > size
+            return bool(length not in UNKNOWN and begin + length > size)
         file.seek(begin + length + length % 2)
     return True
 
@@ -66,7 +66,7 @@ def _w64(file: BinaryIO) -> bool:
         name, length = struct.unpack("<16sQ", head)
         begin = file.tell() - 24
         if name == _W64_DATA:
-            return length > 24 and begin + length > size
+            return bool(length > 24 and begin + length > size)
         if length < 24:
             return True
         file.seek(begin + length + -length % 8)
@@ -102,7 +102,7 @@ def _caf(file: BinaryIO) -> bool:
     while len(head := file.read(12)) == 12:
         name, length = struct.unpack(">4sq", head)
         if name == b"data":
-            return length >= 0 and file.tell() + length > size
+            return bool(length >= 0 and file.tell() + length > size)
         if length < 0:
             return True
         file.seek(length, os.SEEK_CUR)

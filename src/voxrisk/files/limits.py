@@ -12,7 +12,8 @@ from voxrisk.types import InputError
 FREE_BYTES = 256 * 2**20  # unpacked: up to here nothing is asked
 UNPACKED_RATIO = 200  # beyond it, at most so many times the packed size; deflate reaches 1,032
 MOST_ROWS = 500_000_000  # of one table
-MOST_TEXT = 64 * 2**20  # bytes of one transcript, TextGrid, YAML or JSON file
+MOST_TEXT = 64 * 2**20  # bytes of one transcript, TextGrid or JSON file
+MOST_YAML = 2**20  # bytes of an evaluation.yaml
 MOST_RESULTS = 2 * 2**30  # bytes of results.json, which may hold audio
 LONGEST_ID = 4096  # bytes of an id in a Kaldi archive
 MOST_DIMENSIONS = 65_536  # of an embedding, or of a layer of an encoder

@@ -56,9 +56,7 @@ def refuse_unwritable(text: str, where: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InputError(
-            f"{where}: {text!a} is not valid Unicode; rename it in UTF-8"
-        ) from None
+        raise InputError(f"{where}: {text!a} is not valid Unicode; rename it in UTF-8") from None
 
 
 def _open(path: Path, newline: str | None) -> TextIO:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from voxrisk.files.plain_yaml import read_plain_yaml
 from voxrisk.knowledge import attacker
 from voxrisk.types import InputError
 
@@ -203,14 +204,10 @@ def read_yaml(path: Path) -> Evaluation:
             quoted ``'false'`` is text, not false).
     """
     import msgspec
-    import yaml
 
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    try:
-        plain = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: is not YAML ({error})") from error
+    plain = read_plain_yaml(path)
     if not isinstance(plain, dict) or "original" not in plain:
         raise InputError(f"{path}: needs at least the key original")
     known = {f.name for f in fields(Evaluation)}
@@ -225,4 +222,4 @@ def read_yaml(path: Path) -> Evaluation:
 def _path(folder: Path, kind: type, value: Any) -> Path:
     if kind is Path and isinstance(value, str):
         return folder / value
-    raise NotImplementedError(f"{value!r} is not of type {kind.__name__}")
+    raise TypeError(f"{value!r} is not a path")
