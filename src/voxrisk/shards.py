@@ -5,12 +5,14 @@ it makes goes to files. A cluster engine can stand behind the same call. How man
 is decided here and nowhere else.
 """
 
+import contextlib
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, get_context, parent_process, resource_tracker
 from typing import TypeVar
 
 from voxrisk.progress import Progress, log
@@ -91,7 +93,9 @@ def _results(
         )
     with pool:
         try:
-            yield from pool.map(stage, items)
+            with _interrupts_held():
+                results = pool.map(stage, items)
+            yield from results
         except BrokenProcessPool as error:
             raise InputError(
                 f"{label or 'work'}: one of {workers} worker processes was killed, most likely "
@@ -101,8 +105,28 @@ def _results(
             ) from error
 
 
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Let Ctrl-C wait while workers start: a process half begun would print where it was."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # or it would let interrupts through when it starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def end_with_parent() -> None:
-    """Let this worker end when its parent does, also when that is killed: nobody wants its work."""
+    """Let this worker end when its parent does, also when that is killed: nobody wants its work.
+
+    At Ctrl-C it ends at once and without a word: its parent speaks for all.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()

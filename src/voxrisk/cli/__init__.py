@@ -22,7 +22,7 @@ from voxrisk.cli import (
     utility,
 )
 from voxrisk.cli import slice as slicing
-from voxrisk.cli.ending import ended
+from voxrisk.cli.ending import INTERRUPTED, ended
 from voxrisk.progress import talk
 
 app = typer.Typer(
@@ -91,6 +91,8 @@ def main() -> NoReturn:
     debug = "--debug" in arguments
     try:
         code = app([text for text in arguments if text != "--debug"], standalone_mode=False)
+        if code == INTERRUPTED:  # so typer hands on Ctrl-C
+            raise KeyboardInterrupt
     except BaseException as error:
         code = ended(error, debug=debug)
     sys.exit(code if isinstance(code, int) else 0)

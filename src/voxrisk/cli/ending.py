@@ -23,7 +23,7 @@ def ended(error: BaseException, *, debug: bool = False) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     if isinstance(error, typer.Abort):
-        # How typer hands on Ctrl-C, and every end of input.
+        # How typer hands on an end of input, and Ctrl-C in older versions.
         error = error.__cause__ or KeyboardInterrupt()
     if (show := getattr(error, "show", None)) and hasattr(error, "exit_code"):
         show()  # a mistake on the command line, in typer's words; its class is private there

@@ -60,7 +60,12 @@ def decode(source: Utterance | Path | str) -> tuple[NDArray[np.float32], int, fl
     if not path.is_file():
         raise InputError(f"{path}: no such audio file")
     start, end = (row.start or 0.0, row.end) if row else (0.0, None)
-    with reading(path, "audio"), path.open("rb") as file, soundfile.SoundFile(file) as stream:
+    # By its number: libsndfile then reads by itself, and no interrupt is lost in a callback.
+    with (
+        reading(path, "audio"),
+        path.open("rb") as file,
+        soundfile.SoundFile(file.fileno(), closefd=False) as stream,
+    ):
         native, total, kind = int(stream.samplerate), int(stream.frames), stream.format
         _refuse_header(path, native, int(stream.channels), kind)
         first = round(start * native)
