@@ -364,12 +364,15 @@ def textgrid(path: Path) -> Words:
     return {path.stem: sorted(found, key=lambda w: w.start or 0.0)}
 
 
-def _values(said: Any) -> Any:
-    """Text of the free part of a YAML file as numbers, truth values and text."""
-    if isinstance(said, dict):
-        return {key: _values(value) for key, value in said.items()}
-    if isinstance(said, list):
-        return [_values(value) for value in said]
+def _values(node: Any) -> Any:
+    """The free part of a YAML file as numbers, truth values and text; what is quoted is text."""
+    if isinstance(node, yaml.MappingNode):
+        return {key.value: _values(value) for key, value in node.value}
+    if isinstance(node, yaml.SequenceNode):
+        return [_values(value) for value in node.value]
+    said = node.value
+    if node.style is not None:
+        return said
     if re.fullmatch(r"[-+]?(0|[1-9]\d*)", said, re.ASCII):
         return int(said)
     if NUMBER.fullmatch(said) and re.search("[.eE]", said):
@@ -391,5 +394,6 @@ def evaluation(path: Path) -> Evaluation:
     said["seed"] = int(number(said["seed"])) if "seed" in said else 0
     said["confidence"] = number(said["confidence"]) if "confidence" in said else 0.95
     said["attackers"] = tuple(said.get("attackers", ()))
-    said["options"] = _values(said.get("options", {}))
+    root = {key.value: value for key, value in yaml.compose(content(path)).value}
+    said["options"] = _values(root["options"]) if "options" in root else {}
     return Evaluation(**{k: v for k, v in said.items() if v not in ("null", "~", "Null", "NULL")})

@@ -17,6 +17,7 @@ from voxrisk.corpus.audio import audio_seconds, decode
 from voxrisk.corpus.table import Utterance
 from voxrisk.corpus.trials import read_enrolments
 from voxrisk.files.embeddings import read_embeddings
+from voxrisk.files.errors import reading
 from voxrisk.files.published import read_published
 from voxrisk.files.score_matrix import read_score_matrix
 from voxrisk.files.scores import PairTable, read_scores, read_speakers, read_trials
@@ -244,13 +245,14 @@ def _onnx(home: Path) -> Any:
     return [encoder.dimension, str(encoder.recipe)]
 
 
-def _aligned(home: Path) -> Any:
-    (path,) = home.iterdir()
-    return read_alignment(path)
+def _aligned(path: Path) -> Any:
+    """As ``voxrisk slice`` reads it."""
+    with reading(path, "an alignment"):
+        return read_alignment(path)
 
 
 def _words(name: str, content: str, oracle: Any) -> Target:
-    return _text(f"alignment {name}", content, read_alignment, oracle)
+    return _text(f"alignment {name}", content, _aligned, oracle)
 
 
 SUPERVISIONS = "".join(

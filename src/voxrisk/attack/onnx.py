@@ -86,7 +86,8 @@ class OnnxEncoder:
                 str(path), options, providers=_providers(runtime, device)
             )
         self.name = name
-        self.recipe = FEATURES[features or _guess(path, self.session)]
+        with reading(path, "an ONNX model"):
+            self.recipe = FEATURES[features or _guess(path, self.session)]
         self.identity = f"{file_identity(path)} {self.recipe}"
         inputs, outputs = self.session.get_inputs(), self.session.get_outputs()
         shapes = [list(given.shape or ()) for given in inputs]

@@ -58,6 +58,7 @@ def slice_(
     """
     from voxrisk.corpus import read_corpus
     from voxrisk.files.atomic import output_folder
+    from voxrisk.files.errors import reading
     from voxrisk.protect.alignment import read_alignment
     from voxrisk.protect.slice_corpus import Plan, discard, slice_corpus
     from voxrisk.types import InputError
@@ -65,7 +66,10 @@ def slice_(
     if not shuffle and (key is not None or seed is not None):
         raise InputError("--key and --seed belong to --shuffle")
     rows = read_corpus(corpus)
-    words = read_alignment(alignment) if alignment else None
+    words = None
+    if alignment:
+        with reading(alignment, "an alignment"):
+            words = read_alignment(alignment)
     missing = [row for row in rows if words is not None and row.utterance not in words]
     if missing and not skip_missing:
         raise InputError(

@@ -56,12 +56,19 @@ def _refuse_doubled(located: Iterable[Located]) -> None:
         first[row.utterance] = where
 
 
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name longer than any disk allows, a folder without permission
+        return False
+
+
 def _refuse_missing(located: Iterable[Located]) -> None:
     exists: dict[Path, bool] = {}
     missing = []
     for where, row in located:
         if row.path not in exists:
-            exists[row.path] = row.path.is_file()
+            exists[row.path] = _is_file(row.path)
         if not exists[row.path]:
             missing.append((where, row))
     if missing:

@@ -154,14 +154,16 @@ def _read_pairs(
                     f"{path} line {line}: {side} {name!r} is of speaker {speaker!r} here and of "
                     f"{speakers[side, name]!r} before"
                 )
+    if not lines:
+        raise InputError(f"{path}: holds a header and no rows")
     return PairTable(
         path,
         list(enroll_ids),
         list(trial_ids),
-        np.frombuffer(enroll, np.int64) if enroll else np.empty(0, np.int64),
-        np.frombuffer(trial, np.int64) if trial else np.empty(0, np.int64),
-        np.frombuffer(value, np.float64) if value else np.empty(0),
-        np.frombuffer(lines, np.int64) if lines else np.empty(0, np.int64),
+        np.frombuffer(enroll, np.int64),
+        np.frombuffer(trial, np.int64),
+        np.frombuffer(value, np.float64),
+        np.frombuffer(lines, np.int64),
         speakers,
     )
 
@@ -175,6 +177,8 @@ def _read_npz(path: Path) -> PairTable:
                 f"{path}: score is {score.shape} beside {enroll.size} enroll and {trial.size} trial"
             )
         enroll, trial = np.repeat(enroll, trial.size), np.tile(trial, enroll.size)
+    if not score.size:
+        raise InputError(f"{path}: holds no scores")
     if not score.size == enroll.size == trial.size:
         raise InputError(f"{path}: enroll, trial and score differ in length")
     left, enroll_code = np.unique(enroll, return_inverse=True)
@@ -253,9 +257,13 @@ def read_speakers(path: Path | str) -> dict[str, str]:
     names = {"utterance": ("utt", "segment", "id"), "speaker": ("spk", "speaker_id")}
     found: dict[str, str] = {}
     for line, (utterance, speaker) in read_rows(path, names):
+        if not utterance or not speaker:
+            raise InputError(f"{path} line {line}: the utterance or its speaker is empty")
         if found.setdefault(utterance, speaker) != speaker:
             raise InputError(
                 f"{path} line {line}: {utterance!r} is of speaker {speaker!r} here and of "
                 f"{found[utterance]!r} before"
             )
+    if not found:
+        raise InputError(f"{path}: holds a header and no rows")
     return found

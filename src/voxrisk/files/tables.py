@@ -71,7 +71,7 @@ def _text_rows(
     wanted = list(places.values())
     before = line if headed else 0
     for line, row in rows:
-        if not any(map(str.strip, row)):
+        if len(row) in (0, 1, width) and not any(map(str.strip, row)):
             before = line
             continue
         if len(row) != width:

@@ -25,9 +25,13 @@ def _file(path: Path) -> Path | None:
     file = path / "validated.tsv" if path.is_dir() else path
     if file.suffix != ".tsv" or not file.is_file() or not (file.parent / "clips").is_dir():
         return None
+    # No other form has these two names together; a header that is wrong is said where it is read.
+    return file if path.is_dir() or set(NEEDED) <= set(_header(file)) else None
+
+
+def _header(file: Path) -> list[str]:
     with file.open(encoding="utf-8-sig", errors="replace") as stream:
-        header = stream.readline(MOST_HEADER).strip().split("\t")
-    return file if set(NEEDED) <= set(header) else None
+        return stream.readline(MOST_HEADER).strip().split("\t")
 
 
 def recognise(path: Path) -> bool:
@@ -42,6 +46,10 @@ def read(path: Path) -> Iterator[Located]:
     with open_text(file, newline="") as stream:
         rows = csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE)
         names = list(rows.fieldnames or ())
+        if missing := [name for name in NEEDED if name not in names]:
+            raise InputError(
+                f"{file} line 1: no column {', '.join(missing)}; Common Voice's tables have them"
+            )
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise InputError(f"{file} line 1: the column {', '.join(twice)} is there twice")
         for row in rows:

@@ -142,4 +142,6 @@ def table(file: Path, *, needed: bool = True, bare: bool = False) -> dict[str, t
             if not bare and not value.strip():
                 raise InputError(f"{file} line {line}: nothing stands behind {key!r}")
             rows[key] = (line, value.strip())
+    if not rows and not bare:
+        raise InputError(f"{file}: is empty; fill it or take it away")
     return rows

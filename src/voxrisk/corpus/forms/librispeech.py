@@ -76,6 +76,8 @@ def read_genders(subset: Path) -> dict[str, str | None]:
                 if cells[0] in genders:
                     raise InputError(f"{where}: speaker {cells[0]!r} is there twice; keep one")
                 genders[cells[0]] = read_gender(cells[1], where)
+    if not genders:
+        raise InputError(f"{file}: names no speaker; mend it or take it away")
     return genders
 
 

@@ -75,4 +75,6 @@ def _genders(file: Path, lines: Iterable[str]) -> dict[str, str | None]:
         if cells[0] in genders:
             raise InputError(f"{where}: speaker {cells[0]!r} is there twice; keep one")
         genders[cells[0]] = read_gender(cells[1], where)
+    if not genders:
+        raise InputError(f"{file}: names no speaker; mend it or take it away")
     return genders

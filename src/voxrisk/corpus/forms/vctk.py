@@ -71,4 +71,6 @@ def _speakers(file: Path) -> dict[str, tuple[str | None, str | None, str]]:
                 raise InputError(f"{where}: speaker {name!r} is there twice; keep one")
             accent = cells[3] if len(cells) > 3 else ""
             people[name] = cells[1], read_gender(cells[2], where), accent
+    if not people:
+        raise InputError(f"{file}: names no speaker; mend it or take it away")
     return people
