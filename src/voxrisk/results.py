@@ -14,6 +14,7 @@ from voxrisk import __version__
 from voxrisk.files.atomic import write_text
 from voxrisk.files.errors import reading
 from voxrisk.files.limits import MOST_RESULTS, refuse_size
+from voxrisk.files.unknown import refuse_unknown
 from voxrisk.notices import Notice
 from voxrisk.types import Estimate, InputError
 
@@ -400,9 +401,11 @@ class Results:
                 "the same command again with this version: finished stages are used again"
             )
         try:
-            return msgspec.convert(plain, cls)
+            found = msgspec.convert(plain, cls)
         except msgspec.ValidationError as error:
             raise InputError(f"{where}: {error}; run the command again") from error
+        refuse_unknown(plain, msgspec.to_builtins(found), where)
+        return found
 
 
 def json_schema() -> dict[str, Any]:

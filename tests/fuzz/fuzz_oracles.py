@@ -385,15 +385,16 @@ def evaluation(path: Path) -> Evaluation:
     said = yaml.load(content(path), Loader=yaml.BaseLoader)
     truth = {**dict.fromkeys(("true", "yes", "on"), True),
              **dict.fromkeys(("false", "no", "off"), False)}  # fmt: skip
+    said = {k: v for k, v in said.items() if v not in ("null", "~", "Null", "NULL", "")}
     for key in ("original", "anonymized", "train", "targets"):
         if key in said:
             said[key] = path.parent / said[key]
     for key in ("reveal", "with_audio", "utility"):
         if key in said:
             said[key] = truth[said[key].lower()]
-    said["seed"] = int(number(said["seed"])) if "seed" in said else 0
+    said["seed"] = int(said["seed"]) if "seed" in said else 0
     said["confidence"] = number(said["confidence"]) if "confidence" in said else 0.95
     said["attackers"] = tuple(said.get("attackers", ()))
     root = {key.value: value for key, value in yaml.compose(content(path)).value}
     said["options"] = _values(root["options"]) if "options" in root else {}
-    return Evaluation(**{k: v for k, v in said.items() if v not in ("null", "~", "Null", "NULL")})
+    return Evaluation(**said)

@@ -190,7 +190,7 @@ def _results_oracle(home: Path) -> Any:
     def over(read: Any, said: Any) -> Any:
         if isinstance(read, dict) and isinstance(said, dict):
             return {k: over(v, said[k]) if k in said else v for k, v in read.items()}
-        if isinstance(read, list) and isinstance(said, list) and len(read) == len(said):
+        if isinstance(read, list | tuple) and isinstance(said, list) and len(read) == len(said):
             return [over(a, b) for a, b in zip(read, said, strict=True)]
         if isinstance(read, float) and isinstance(said, int) and not isinstance(said, bool):
             return float(said)
