@@ -26,7 +26,7 @@ NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 
 
 def number(text: str) -> float:
-    if not NUMBER.fullmatch(text):
+    if not NUMBER.fullmatch(text.strip(" \t\r\n\v\f")):
         raise ValueError(f"{text!r} is no number")
     return float(text)
 
@@ -318,8 +318,9 @@ def libri_words(path: Path) -> Words:
         name, words, _, times, rest = re.split(r"\s*\"", line.strip())
         assert not rest and name not in found
         ends = [number(t) for t in times.split(",")]
+        assert sorted(ends) == ends
         rows = zip(words.split(","), [0.0, *ends[:-1]], ends, strict=True)
-        found[name] = [Word(w, a, b) for w, a, b in rows if w]
+        found[name] = [Word(w.strip(), a, b) for w, a, b in rows if w.strip()]
     return found
 
 
@@ -350,17 +351,12 @@ def textgrid(path: Path) -> Words:
     """The long form, line by line, of one tier."""
     rows = [line.strip() for line in lines(path)]
     said = [tuple(part.strip() for part in row.partition("=")[::2]) for row in rows]
-    at = said.index(("name", '"words"'))
-    found, times = [], []
-    for key, value in said[at + 3 :]:
-        if key in ("xmin", "xmax"):
-            times.append(number(value))
-        elif key == "text":
-            if text := value.removeprefix('"').removesuffix('"').replace('""', '"').strip():
-                found.append(Word(text, *times))
-            times = []
-    sizes = dict(said[at:])
-    assert int(sizes["intervals: size"]) == sum(key == "text" for key, _ in said[at:])
+    values = [value for _, value in said if value]
+    first = values.index('"words"') + 4
+    triples = zip(values[first::3], values[first + 1 :: 3], values[first + 2 :: 3], strict=True)
+    rows = [(number(a), number(b), t[1:-1].replace('""', '"').strip()) for a, b, t in triples]
+    assert len(rows) == int(values[first - 1])
+    found = [Word(text, start, end) for start, end, text in rows if text]
     return {path.stem: sorted(found, key=lambda w: w.start or 0.0)}
 
 

@@ -183,8 +183,14 @@ def common_voice(home: Path) -> None:
     head = "client_id\tpath\tsentence\tup_votes\tdown_votes\tage\tgender\taccents\tlocale\n"
     for i in (1, 2):
         sound(home / "clips" / f"cv_{i}.mp3", kind="MP3", subtype="MPEG_LAYER_III")
-    text(home, "validated.tsv", head + "".join(
-        f'ab{i}\tcv_{i}.mp3\tSie sagte: "Ja.\t2\t0\tthirties\tfemale\t\tde\n' for i in (1, 2)))
+    text(
+        home,
+        "validated.tsv",
+        head
+        + "".join(
+            f'ab{i}\tcv_{i}.mp3\tSie sagte: "Ja.\t2\t0\tthirties\tfemale\t\tde\n' for i in (1, 2)
+        ),
+    )
     text(home, "clip_durations.tsv", "clip\tduration[ms]\ncv_1.mp3\t100\ncv_2.mp3\t101\n")
 
 
