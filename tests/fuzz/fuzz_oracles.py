@@ -123,7 +123,7 @@ def _vector(data: bytes, at: int) -> tuple[Any, int]:
     if data[at : at + 2] == b"\0B":
         kind = {b"FV ": "<f4", b"DV ": "<f8"}[data[at + 2 : at + 5]]
         four, size = struct.unpack_from("<bi", data, at + 5)
-        assert four == 4 and size > 0
+        assert (four, size > 0) == (4, True)
         found = np.frombuffer(data, kind, size, at + 10)
         return found, at + 10 + found.nbytes
     line = re.compile(rb"\s*\[([^\[\]\n]*)\]\s*?(\n|$)").match(data, at)
@@ -316,7 +316,7 @@ def libri_words(path: Path) -> Words:
     found: Words = {}
     for line in lines(path):
         name, words, _, times, rest = re.split(r"\s*\"", line.strip())
-        assert not rest and name not in found
+        assert (rest, name in found) == ("", False)
         ends = [number(t) for t in times.split(",")]
         assert sorted(ends) == ends
         rows = zip(words.split(","), [0.0, *ends[:-1]], ends, strict=True)

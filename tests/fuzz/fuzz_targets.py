@@ -23,6 +23,7 @@ from voxrisk.files.scores import PairTable, read_scores, read_speakers, read_tri
 from voxrisk.pipeline.evaluation import read_yaml
 from voxrisk.protect.alignment import read_alignment
 from voxrisk.results import Results
+from voxrisk.types import Embeddings
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +111,13 @@ def _vectors(file: str, kind: str, *parts: Any, damaged: str = "", oracle: Any =
 
 
 def _npy_table(home: Path) -> Any:
-    rows = oracles.columns(home / "x.csv", "utterance", "speaker")
-    return dataclasses.replace(read_embeddings_of(home), **{
-        "utterance": np.array([u for u, _ in rows]), "speaker": np.array([s for _, s in rows])})  # fmt: skip
+    names, people = zip(*oracles.columns(home / "x.csv", "utterance", "speaker"), strict=True)
+    return Embeddings(np.array(names), np.array(people), VECTORS, str(home))
 
 
-def read_embeddings_of(home: Path) -> Any:
-    from voxrisk.types import Embeddings
-
-    return Embeddings(np.array(NAMES), np.array(PEOPLE), VECTORS, str(home))
+def _id_table(home: Path) -> Path:
+    rows = [["utterance", "speaker"], *map(list, zip(NAMES, PEOPLE, strict=True))]
+    return seeds.text(home, "x.csv", seeds.table(rows))
 
 
 def _audio(ending: str, kind: str | None = None, subtype: str = "PCM_16") -> Target:
@@ -127,7 +126,9 @@ def _audio(ending: str, kind: str | None = None, subtype: str = "PCM_16") -> Tar
         samples, rate, seconds = decode(row)
         # No sample that the file has no room for; compressed forms hold at most 1,000 for a byte.
         room = row.path.stat().st_size * (1000 if ending in ("flac", "ogg", "opus", "mp3") else 1)
-        assert samples.size <= room and np.isfinite(samples).all() and 4000 <= rate <= 384_000
+        assert samples.size <= room
+        assert np.isfinite(samples).all()
+        assert 4000 <= rate <= 384_000
         return [samples.shape, samples.tobytes().hex(), rate, seconds, audio_seconds(row)]
 
     return Target(f"audio x.{ending}", "binary",
@@ -326,21 +327,13 @@ _ALL = [
         "x.npy",
         "binary",
         lambda h: seeds.array(h, "x.npy", VECTORS),
-        lambda h: seeds.text(
-            h,
-            "x.csv",
-            seeds.table([["utterance", "speaker"], *map(list, zip(NAMES, PEOPLE, strict=True))]),
-        ),
+        _id_table,
     ),
     _vectors(
         "x.npy",
         "text",
         lambda h: seeds.array(h, "x.npy", VECTORS),
-        lambda h: seeds.text(
-            h,
-            "x.csv",
-            seeds.table([["utterance", "speaker"], *map(list, zip(NAMES, PEOPLE, strict=True))]),
-        ),
+        _id_table,
         damaged="x.csv",
         oracle=_npy_table,
     ),
