@@ -122,7 +122,8 @@ NOTICES: dict[str, Wording] = {
     ),
     "scores_constant": Wording(
         "serious",
-        "All scores are equal: the attack says nothing at all, which proves no privacy.",
+        "All scores are equal: the attack says nothing at all, which proves no privacy, and there "
+        "is no interval.",
     ),
     "weak_on_original": Wording(
         "serious",
