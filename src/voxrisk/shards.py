@@ -87,8 +87,13 @@ def _results(
     log.debug("%s: %d items on %d workers", label or "work", len(items), workers)
     try:
         with ThreadPoolExecutor(workers) if threads else _processes(workers) as pool:
-            with _interrupts_held():
-                results = pool.map(stage, items)
+            try:
+                with _interrupts_held():
+                    results = pool.map(stage, items)
+            except KeyboardInterrupt:
+                # Workers that began after it know nothing of it, and would do all items first.
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
             yield from results
     except BrokenProcessPool as error:
         raise InputError(
@@ -146,16 +151,26 @@ def _fresh(workers: int) -> ProcessPoolExecutor:
 
 @contextlib.contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Let Ctrl-C wait while workers start: a process half begun would print where it was."""
-    if not hasattr(signal, "pthread_sigmask"):
+    """Let Ctrl-C wait while workers start: a process half begun would print where it was.
+
+    New processes inherit the mask and lift it when they are ready. For this one a mask is not
+    enough, since any other thread may take the signal: it is noted, and raised at the end.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not main or not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    arrived: list[int] = []
     resource_tracker.ensure_running()  # or it would let interrupts through when it starts
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    handler = signal.signal(signal.SIGINT, lambda number, _: arrived.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler)
+    if arrived:
+        raise KeyboardInterrupt
 
 
 def end_with_parent() -> None:

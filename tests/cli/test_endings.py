@@ -113,7 +113,7 @@ def test_ctrl_c_inside_a_command(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs groups of processes")
 def test_ctrl_c_ends_all_workers_quietly(tmp_path: Path) -> None:
-    """A terminal sends it to every process; one line is enough."""
+    """A terminal sends it to every process, also while workers start; one line is enough."""
     soundfile.write(tmp_path / "long.wav", np.zeros(16_000 * 600, np.int16), 16_000)
     rows = "".join(f"u{i},long.wav,s{i % 2}\n" for i in range(300))
     (tmp_path / "manifest.csv").write_text("utterance,path,speaker\n" + rows)
@@ -124,7 +124,10 @@ def test_ctrl_c_ends_all_workers_quietly(tmp_path: Path) -> None:
         assert process.stderr is not None
         assert process.stderr.readline().startswith("check")
         os.killpg(process.pid, signal.SIGINT)
-        said = process.communicate(timeout=60)[1]
+        try:
+            said = process.communicate(timeout=60)[1]
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert said == "interrupted: what is finished is kept; run the same command again to go on\n"
 

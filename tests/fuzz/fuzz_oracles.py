@@ -261,8 +261,9 @@ def common_voice(home: Path) -> list[Utterance]:
         head, *rows = [line.split("\t") for line in lines(home / name)]
         return [dict(zip(head, row, strict=True)) for row in rows]
 
-    milliseconds = {row["clip"].strip(): number(row["duration[ms]"].strip())
-                    for row in table("clip_durations.tsv")}  # fmt: skip
+    rows = columns(home / "clip_durations.tsv", "clip", "duration[ms]")
+    milliseconds = {clip: number(length) for clip, length in rows}
+    assert len(milliseconds) == len(rows)
     found = []
     for row in table("validated.tsv"):
         name = row["path"].removesuffix(".mp3") + ".mp3"

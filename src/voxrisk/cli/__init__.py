@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import threading
 from typing import NoReturn
 
 import typer
@@ -22,7 +23,7 @@ from voxrisk.cli import (
     utility,
 )
 from voxrisk.cli import slice as slicing
-from voxrisk.cli.ending import INTERRUPTED, ended
+from voxrisk.cli.ending import INTERRUPTED, ended, thread_ended
 from voxrisk.progress import talk
 
 app = typer.Typer(
@@ -89,6 +90,8 @@ def main() -> NoReturn:
     arguments = sys.argv[1:]
     # Whoever runs a failed command again adds it at the end of the line.
     debug = "--debug" in arguments
+    if not debug:
+        threading.excepthook = thread_ended
     try:
         code = app([text for text in arguments if text != "--debug"], standalone_mode=False)
         if code == INTERRUPTED:  # so typer hands on Ctrl-C

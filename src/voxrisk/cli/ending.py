@@ -2,7 +2,9 @@
 
 import os
 import sys
+import threading
 import traceback
+from concurrent.futures import InvalidStateError
 from concurrent.futures.process import BrokenProcessPool
 
 import typer
@@ -33,6 +35,15 @@ def ended(error: BaseException, *, debug: bool = False) -> int:
     words, code = _words(error)
     print(words, file=sys.stderr, flush=True)
     return code
+
+
+def thread_ended(args: threading.ExceptHookArgs) -> None:
+    """Say what ended a thread, but for one thing: a pool whose workers end at Ctrl-C.
+
+    Its futures are cancelled by then, and before Python 3.13 its thread stumbles over them.
+    """
+    if not issubclass(args.exc_type, InvalidStateError):
+        threading.__excepthook__(args)
 
 
 def _words(error: BaseException) -> tuple[str, int]:

@@ -79,9 +79,10 @@ def _durations(file: Path) -> dict[str, float]:
     """Clip → seconds; the file gives milliseconds."""
     if not file.is_file():
         return {}
-    return {
-        clip: number(milliseconds, "duration", f"{file} line {line}") / 1000
-        for line, (clip, milliseconds) in read_rows(
-            file, {"clip": (), "duration[ms]": ("duration",)}
-        )
-    }
+    found: dict[str, float] = {}
+    for line, (clip, length) in read_rows(file, {"clip": (), "duration[ms]": ("duration",)}):
+        where = f"{file} line {line}"
+        if clip in found:
+            raise InputError(f"{where}: the clip {clip!r} is there twice; keep one")
+        found[clip] = number(length, "duration", where) / 1000
+    return found
