@@ -53,10 +53,15 @@ def anonymize(
       voxrisk anonymize corpus --with world --select same-gender -o protected
     """
     from voxrisk.corpus import read_corpus
+    from voxrisk.files.errors import reading
     from voxrisk.protect.anonymizers import parse_options
     from voxrisk.protect.run import anonymize as run_anonymizer
     from voxrisk.protect.vectors import read_speaker_vectors
 
+    known = None
+    if vectors:
+        with reading(vectors, "speaker vectors"):
+            known = read_speaker_vectors(vectors)
     rows = run_anonymizer(
         read_corpus(corpus),
         out,
@@ -66,7 +71,7 @@ def anonymize(
         select=select,
         per=per,
         fixed=target,
-        vectors=read_speaker_vectors(vectors) if vectors else None,
+        vectors=known,
         seed=seed,
         workers=workers,
         force=force,

@@ -7,7 +7,7 @@ was recorded in one sitting or a few, so two chapters differ in room and day mor
 The subset is kept as an extra column.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from voxrisk.corpus.forms.folder import holds
@@ -65,17 +65,26 @@ def read_genders(subset: Path) -> dict[str, str | None]:
     file = next((place for place in places if place.is_file()), None)
     if file is None:
         return {}
-    genders: dict[str, str | None] = {}
     with open_text(file) as stream:
-        for line, text in enumerate(stream, start=1):
-            if text.strip() and not text.startswith(";"):
-                where = f"{file} line {line}"
-                cells = [cell.strip() for cell in text.split("|")]
-                if len(cells) < 2:
-                    raise InputError(f"{where}: expected 'id | gender | …'")
-                if cells[0] in genders:
-                    raise InputError(f"{where}: speaker {cells[0]!r} is there twice; keep one")
-                genders[cells[0]] = read_gender(cells[1], where)
+        rows = ((line, text) for line, text in enumerate(stream, start=1) if text[0] != ";")
+        return listed_genders(file, rows, "|")
+
+
+def listed_genders(
+    file: Path, lines: Iterable[tuple[int, str]], separator: str
+) -> dict[str, str | None]:
+    """Speaker → gender: the first two cells of each numbered line."""
+    genders: dict[str, str | None] = {}
+    for line, text in lines:
+        if not text.strip():
+            continue
+        where = f"{file} line {line}"
+        cells = [cell.strip() for cell in text.split(separator)]
+        if len(cells) < 2:
+            raise InputError(f"{where}: expected 'id {separator} gender {separator} …'")
+        if cells[0] in genders:
+            raise InputError(f"{where}: speaker {cells[0]!r} is there twice; keep one")
+        genders[cells[0]] = read_gender(cells[1], where)
     if not genders:
         raise InputError(f"{file}: names no speaker; mend it or take it away")
     return genders

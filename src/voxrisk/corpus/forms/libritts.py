@@ -6,12 +6,12 @@ subset. The session is the chapter. The same people and chapters as LibriSpeech:
 over the two sides of a split.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from voxrisk.corpus.forms.folder import holds
-from voxrisk.corpus.forms.librispeech import gender_of, read_genders
-from voxrisk.corpus.table import Located, Utterance, read_gender
+from voxrisk.corpus.forms.librispeech import gender_of, listed_genders, read_genders
+from voxrisk.corpus.table import Located, Utterance
 from voxrisk.files.text import open_text, read_words
 from voxrisk.types import InputError
 
@@ -59,22 +59,6 @@ def _from_tsv(subset: Path) -> dict[str, str | None]:
     for folder in (subset.parent, subset):
         if (file := folder / "speakers.tsv").is_file():
             with open_text(file) as stream:
-                return _genders(file, stream)
+                next(stream, None)  # the header
+                return listed_genders(file, enumerate(stream, start=2), "\t")
     return {}
-
-
-def _genders(file: Path, lines: Iterable[str]) -> dict[str, str | None]:
-    genders: dict[str, str | None] = {}
-    for line, text in enumerate(lines, start=1):
-        if line == 1 or not text.strip():
-            continue
-        cells = [cell.strip() for cell in text.split("\t")]
-        where = f"{file} line {line}"
-        if len(cells) < 2:
-            raise InputError(f"{where}: expected the columns READER, GENDER …")
-        if cells[0] in genders:
-            raise InputError(f"{where}: speaker {cells[0]!r} is there twice; keep one")
-        genders[cells[0]] = read_gender(cells[1], where)
-    if not genders:
-        raise InputError(f"{file}: names no speaker; mend it or take it away")
-    return genders
