@@ -163,6 +163,10 @@ def test_empty_cells_of_a_parquet_table_are_no_speaker_named_none(tmp_path: Path
 
 
 def test_ids_stored_as_bytes_are_text(tmp_path: Path) -> None:
+    names = np.array(["käthe".encode(), b"p2"])
+    path = npz(tmp_path / "x.npz", utterance=[1, 2], speaker=names, embedding=np.ones((2, 2)))
+    assert read_embeddings(path).speaker.tolist() == ["käthe", "p2"]
+    assert read_embeddings(path).utterance.tolist() == ["1", "2"]
     table = pa.table({"enroll": [b"a"], "trial": [b"b"], "score": [0.5]})
     pq.write_table(table, tmp_path / "s.parquet")
     assert list(read_scores(tmp_path / "s.parquet").enroll_ids) == ["a"]

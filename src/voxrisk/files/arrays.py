@@ -63,6 +63,8 @@ def as_text(array: Array, where: str) -> NDArray[np.str_]:
     if array.dtype.kind not in "iuUS":
         raise InputError(f"{where}: ids are of type {array.dtype}, not text")
     with reading(where):
+        if array.dtype.kind == "S":
+            return np.char.decode(array, "utf-8")
         return np.ascontiguousarray(array).astype(str)
 
 
