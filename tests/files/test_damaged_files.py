@@ -87,7 +87,7 @@ def test_text_that_is_not_utf8_names_its_line(tmp_path: Path) -> None:
         ('utterance,speaker\na,"s\nb,t"\nc,u\n', "line 2: a quoted cell runs over the end"),
         ("utterance,speaker\na,s\n,\nb,\n", "line 4: the utterance or its speaker is empty"),
         ("utterance,speaker\na,s\n,,\n", "line 3: 3 columns where"),
-        ("utterance,speaker\n", "a header and no rows"),
+        ("utterance,speaker\n", "holds no rows"),
         ("utterance;speaker\na;s\n", "put commas between columns, not semicolons"),
     ],
 )
@@ -100,7 +100,7 @@ def test_a_table_of_ids_is_never_read_by_halves(tmp_path: Path, text: str, messa
 def test_a_header_alone_is_no_table(tmp_path: Path) -> None:
     for read, head in ((read_scores, "enroll,trial,score"), (read_trials, "enroll,trial,label"),
                        (read_enrolments, "enroll,utterance")):  # fmt: skip
-        with pytest.raises(InputError, match="a header and no rows"):
+        with pytest.raises(InputError, match="holds no rows"):
             read(written(tmp_path / "t.csv", head + "\n"))
 
 

@@ -70,9 +70,11 @@ def pairs(path: Path) -> list[Any]:
 
 def trials(path: Path) -> list[Any]:
     found, seen = [], set()
-    for a, b, label, *who in columns(path, "enroll", "trial", "label", "trial_speaker"):
+    rows = columns(path, "enroll", "trial", "label", "trial_speaker")
+    said = {b: who[0] for _, b, _, *who in reversed(rows) if who and who[0]}
+    for a, b, label, *_ in rows:
         value = {**dict.fromkeys(TARGET, 1.0), **dict.fromkeys(NONTARGET, 0.0)}[label.lower()]
-        found.append([a, b, value, who[0] if who else ""])
+        found.append([a, b, value, said.get(b, "")])
         if (a, b) in seen or not a or not b:
             raise ValueError("twice")
         seen.add((a, b))

@@ -111,6 +111,4 @@ def read_enrolments(path: Path | str) -> Mapping[str, list[str]]:
                 raise InputError(f"{where}: {utterance!r} is already in enrolment {enroll!r}")
             seen.add((enroll, utterance))
             enrolments.setdefault(enroll, []).append(utterance)
-    if not enrolments:
-        raise InputError(f"{path}: holds a header and no rows")
     return enrolments

@@ -154,8 +154,6 @@ def _read_pairs(
                     f"{path} line {line}: {side} {name!r} is of speaker {speaker!r} here and of "
                     f"{speakers[side, name]!r} before"
                 )
-    if not lines:
-        raise InputError(f"{path}: holds a header and no rows")
     return PairTable(
         path,
         list(enroll_ids),
@@ -264,6 +262,4 @@ def read_speakers(path: Path | str) -> dict[str, str]:
                 f"{path} line {line}: {utterance!r} is of speaker {speaker!r} here and of "
                 f"{found[utterance]!r} before"
             )
-    if not found:
-        raise InputError(f"{path}: holds a header and no rows")
     return found

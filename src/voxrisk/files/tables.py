@@ -25,8 +25,8 @@ def read_rows(
     ``optional`` that the file lacks come as empty cells.
 
     Raises:
-        InputError: If the file is missing, is not text, lacks a column, or has a row with more or
-            fewer cells than the header; file and line are named.
+        InputError: If the file is missing, is not text, lacks a column, has no rows, or a row with
+            more or fewer cells than the header; file and line are named.
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file")
@@ -69,7 +69,7 @@ def _text_rows(
         places = {name: known.get(name) for name in names}
         header, width = required, len(required)
     wanted = list(places.values())
-    before = line if headed else 0
+    before, found = line if headed else 0, False
     for line, row in rows:
         if len(row) in (0, 1, width) and not any(map(str.strip, row)):
             before = line
@@ -82,7 +82,10 @@ def _text_rows(
                 "is a quotation mark missing?"
             )
         before = line
+        found = True
         yield line + empty, [row[i].strip() if i is not None else "" for i in wanted]
+    if not found:
+        raise InputError(f"{path}: holds no rows")
 
 
 def _cells(lines: Iterable[str], separator: str | None) -> Iterator[tuple[int, list[str]]]:
@@ -167,6 +170,8 @@ def _parquet_cells(
         for cells in zip(*columns, strict=True):
             line += 1
             yield line, [_cell(cell, f"{path} row {line}") for cell in cells]
+    if not line:
+        raise InputError(f"{path}: holds no rows")
 
 
 def _cell(value: object, where: str) -> str:
