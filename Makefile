@@ -35,7 +35,7 @@ lint: $(VENV)/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Damaged files of every form through every reader: 100,000 cases, in about ten minutes on two cores.
+# Damaged files of every form through every reader: 100,000 cases, in a few minutes on two idle cores.
 # `make fuzz FUZZ="--seed 1"` gives others; tests/fuzz/fuzz_campaign.py --help tells the rest.
 fuzz: $(VENV)/installed
 	$(BIN)/python tests/fuzz/fuzz_campaign.py $(FUZZ)
