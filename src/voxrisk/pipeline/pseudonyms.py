@@ -6,17 +6,16 @@ user gets the same names for the same speakers, so runs can be compared person b
 """
 
 import hmac
-import os
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from voxrisk.files.atomic import atomic
 from voxrisk.models import cache_folder
 from voxrisk.notices import Notice
 from voxrisk.pipeline.tables import as_csv
 from voxrisk.results import AttackResult, Results
+from voxrisk.store import write_private
 
 SECRET = "pseudonyms.key"
 PRIVATE = "private"
@@ -77,14 +76,6 @@ def _secret() -> bytes:
     if not path.is_file():
         write_private(path, secrets.token_hex(32))
     return path.read_bytes()
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read."""
-    with atomic(path) as part:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
 
 
 def _write_key(private: Path, alias: Mapping[str, str], notices: Sequence[Notice]) -> None:
