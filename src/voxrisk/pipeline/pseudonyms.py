@@ -13,8 +13,9 @@ from pathlib import Path
 
 from voxrisk.models import cache_folder
 from voxrisk.notices import Notice
+from voxrisk.pipeline.sharing import shown_reason
 from voxrisk.pipeline.tables import as_csv
-from voxrisk.results import AttackResult, Results
+from voxrisk.results import AttackResult, AudioPair, Results, UtilityResult
 from voxrisk.store import write_private
 
 SECRET = "pseudonyms.key"
@@ -57,7 +58,25 @@ def hide_names(results: Results, alias: Mapping[str, str]) -> Results:
         attacks=tuple(_renamed(a, alias) for a in results.attacks),
         similarity=results.similarity.renamed(alias) if results.similarity else None,
         notices=tuple(n.pseudonymous(alias) for n in results.notices),
-        audio=tuple(replace(pair, speaker=alias[pair.speaker]) for pair in results.audio),
+        utility=_unquoted(results.utility) if results.utility else None,
+        audio=_anonymous(results.audio, alias),
+    )
+
+
+def _unquoted(utility: UtilityResult) -> UtilityResult:
+    missing, untrusted = (
+        {name: shown_reason(why) for name, why in reasons.items()}
+        for reasons in (utility.missing, utility.untrusted)
+    )
+    return replace(utility, missing=missing, untrusted=untrusted)
+
+
+def _anonymous(pairs: Sequence[AudioPair], alias: Mapping[str, str]) -> tuple[AudioPair, ...]:
+    """Pairs to listen to in the order of the names; their place in the corpus would tell whose."""
+    ordered = sorted(pairs, key=lambda pair: alias[pair.speaker])
+    return tuple(
+        replace(pair, speaker=alias[pair.speaker], utterance=f"U{number:02d}", text="")
+        for number, pair in enumerate(ordered, start=1)
     )
 
 
