@@ -1,12 +1,8 @@
 """``voxrisk evaluate`` from speech to results: real audio, a real encoder, real faults."""
 
 import json
-import os
 import shutil
-import signal
-import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -423,46 +419,6 @@ def test_an_external_program_can_be_evaluated(corpus: Path, tmp_path: Path) -> N
     assert results.verdict is not None
     assert results.verdict.headline.startswith("For the strongest attacker tried")
     assert sys.executable not in results.to_json()
-
-
-def test_killed_ten_times_it_ends_with_the_same_results(corpus: Path, tmp_path: Path) -> None:
-    """SIGKILL to the whole process group at random moments, then the same command to its end."""
-    rows = make_demo(tmp_path / "voices", voices=15, sentences=1)
-    known = {row.speaker for row in read_corpus(corpus)}
-    write_corpus(tmp_path / "train.csv", [row for row in rows if row.speaker not in known])
-    command = [sys.executable, "-m", "voxrisk", "evaluate", "--original", str(corpus),
-               "--anonymizer", "knn", "--set", "part=light", "--effort", "quick",
-               "--train", str(tmp_path / "train.csv"), "--no-utility",
-               "--attacker", "informed", "-o"]  # fmt: skip
-    started = time.monotonic()
-    subprocess.run([*command, str(tmp_path / "whole")], check=True, capture_output=True)
-    took = time.monotonic() - started
-
-    def same_as_undisturbed() -> None:
-        for name in ("results.json", "evaluation.yaml", "scores/scores-informed.csv"):
-            whole, other = ((tmp_path / run / name).read_bytes() for run in ("whole", "killed"))
-            assert whole == other, name
-        assert not list((tmp_path / "killed").glob("*.part*"))
-
-    random = np.random.default_rng(0)
-    killed = 0
-    while killed < 10:
-        run = subprocess.Popen(
-            [*command, str(tmp_path / "killed")],
-            start_new_session=True,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            run.wait(random.uniform(0.1, 0.5) * took)
-            same_as_undisturbed()  # it came to its end between two kills: begin again
-            shutil.rmtree(tmp_path / "killed")
-        except subprocess.TimeoutExpired:
-            os.killpg(run.pid, signal.SIGKILL)
-            run.wait()
-            killed += 1
-    subprocess.run([*command, str(tmp_path / "killed")], check=True, capture_output=True)
-    same_as_undisturbed()
 
 
 def test_one_target_for_each_speaker_is_told_apart(corpus: Path) -> None:

@@ -20,7 +20,7 @@ WORD = re.compile(r"[a-z][a-z0-9-]{0,11}")
 FORMS = {
     "gender": re.compile(r"[fm]"),
     "age": re.compile(r"[0-9]{1,3}( ?[-–] ?[0-9]{1,3})?|[a-z]+ties|[a-z]*teens", re.IGNORECASE),
-    "language": re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,4}){0,2}|[a-z]{4,8}"),
+    "language": re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,4}){0,2}"),
 }
 
 
