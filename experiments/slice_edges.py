@@ -7,8 +7,9 @@ does. An attacker has all slices of all utterances without names and looks, for 
 next, which of all others it is, by one thing at a time and by all together:
 
 - equal samples: the beginning of a slice is found inside another one;
-- prediction: the sound goes on across the cut as the last 40 ms foretell. The attacker knows how
-  the slices were made, divides the fade away and looks beyond the gap;
+- prediction: the sound goes on across the cut as the last 40 ms foretell, sample by sample where
+  slices touch. Where they do not, the attacker, who knows how the slices were made, divides the
+  fade away and foretells what comes beyond the gap;
 - spectrum, level and pitch beside the cut, the level of the whole slice, and the length of the
   silence at the edge;
 - likeness of the voice (ECAPA-TDNN).
@@ -113,11 +114,35 @@ def by_equal_samples(pieces: Sequence[Piece], clean: bool) -> Array:
     return scores
 
 
+def surprise(tails: Array, heads: Array, weights: Array) -> Array:
+    """How little each head ``(m, ORDER)`` surprises after each tail ``(n, ORDER)``."""
+    found = np.empty((len(tails), len(heads)))
+    for i, (tail, weight) in enumerate(zip(tails, weights, strict=True)):
+        joined = np.hstack([np.tile(tail, (len(heads), 1)), heads])
+        windows = np.lib.stride_tricks.sliding_window_view(joined[:, :-1], ORDER, axis=1)
+        error = ((windows @ weight - heads) ** 2).sum(axis=1)
+        found[i] = -np.log((error + 1e-8) / ((heads**2).sum(axis=1) + (tail**2).sum() + 1e-8))
+    return found
+
+
+def across_a_seam(pieces: Sequence[Piece]) -> Array:
+    """Prediction from sample to sample over a cut without a gap, forwards and backwards."""
+    ways = []
+    for turn in (1, -1):
+        sounds = [p.samples[::turn] for p in pieces]
+        weights = np.array([predictor(s[-FITTED:]) for s in sounds])
+        tails, heads = (np.array([s[part] for s in sounds])
+                        for part in (slice(-ORDER, None), slice(ORDER)))  # fmt: skip
+        ways.append(surprise(tails, heads, weights))
+    return ways[0] + ways[1].T
+
+
 def by_prediction(pieces: Sequence[Piece], clean: bool) -> Array:
     """Prediction over the cut, forwards and backwards; over the gap with its place searched."""
-    opened = [unfaded(p.samples) if clean else p.samples for p in pieces]
-    gap = round(GAP * RATE) + 2 * 15 if clean else 0
-    reach = 60 if clean else 0
+    if not clean:
+        return across_a_seam(pieces)
+    opened = [unfaded(p.samples) for p in pieces]
+    gap, reach = round(GAP * RATE) + 2 * 15, 60
     ahead = np.array([foretold(o, gap + reach + COMPARED) for o in opened])
     back = np.array([foretold(o[::-1], gap + reach + COMPARED) for o in opened])
     starts = np.array([o[:COMPARED] for o in opened])
@@ -241,8 +266,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus")
     parser.add_argument("--every", type=int, default=12, help="take every n-th utterance")
+    parser.add_argument("--cut", choices=("pause", "clean"), help="only this one")
     chosen = parser.parse_args()
-    for clean in (False, True):
+    for clean in [c == "clean" for c in ("pause", "clean") if chosen.cut in (None, c)]:
         pieces = cut_all(chosen.corpus, chosen.every, clean)
         known = {(p.utterance, p.place) for p in pieces}
         pairs = sum((u, n + 1) in known for u, n in known)

@@ -26,7 +26,7 @@ MAP = {
     "protect": WORK,
     "attack": {*WORK, "measure"},
     "utility": {*WORK, "measure", "results"},
-    "report": {"types", "knowledge", "files", "notices", "measure", "results"},
+    "report": {"types", "knowledge", "files", "notices", "measure", "results", "scratch"},
 }
 MAP["pipeline"] = set(MAP)
 MAP["api"] = set(MAP)

@@ -1,6 +1,7 @@
 """``voxrisk evaluate`` from speech to results: real audio, a real encoder, real faults."""
 
 import json
+import os
 import shutil
 import sys
 from dataclasses import replace
@@ -171,6 +172,29 @@ def test_a_second_run_does_nothing_twice_and_finds_the_same(
     assert evaluate_speech(chosen(corpus), folder) == results
     assert (folder / "results.json").read_bytes() == before
     assert json.loads((folder / "run.json").read_text())["stages_run"] == {}
+
+
+def test_damaged_stages_are_noticed_and_the_results_stay_the_same(
+    corpus: Path, run: tuple[Path, Results], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One byte is other in a file of every kind, with size and date as they were."""
+    shutil.copytree(run[0] / "stages", tmp_path / "stages")
+    harmed = [
+        next((tmp_path / "stages").glob(form))
+        for form in ("check-*/problems.json", "check-*/heard/*", "anonymize-*/speech/audio/*.flac",
+                     "embed-*/embeddings.npz", "hashes.json")
+    ]  # fmt: skip
+    for path in harmed:
+        facts, data = path.stat(), bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 1
+        path.write_bytes(bytes(data))
+        os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    evaluate_speech(chosen(corpus), tmp_path / "run", stages=tmp_path / "stages")
+    again, before = (f / "results.json" for f in (tmp_path / "run", run[0]))
+    assert again.read_bytes() == before.read_bytes()
+    for path in harmed[2:4]:
+        assert f"{path.name} is not as it was written; it is made again" in caplog.text
+    assert "hashes.json: 1 damaged lines" in caplog.text
 
 
 def test_the_written_yaml_repeats_the_run(
