@@ -9,6 +9,7 @@ from typing import Any
 
 from voxrisk.files.atomic import write_text
 from voxrisk.notices import Notice, notice
+from voxrisk.pipeline.advice import next_steps
 from voxrisk.pipeline.attacks import plan_attacks, run_attacks
 from voxrisk.pipeline.controls import failed_attackers, run_controls, transcripts_control
 from voxrisk.pipeline.evaluation import Evaluation, is_ready, write_yaml
@@ -36,6 +37,7 @@ from voxrisk.results import (
     SimilarityResult,
     UtilityResult,
 )
+from voxrisk.shards import kept_workers
 from voxrisk.types import InputError, MissingExtraError
 
 FEW_SPEAKERS = 20
@@ -78,6 +80,7 @@ def evaluate(
     return evaluate_speech(chosen, Path(out), stages=Path(stages) if stages else None, force=force)
 
 
+@kept_workers()
 def evaluate_speech(
     chosen: Evaluation, folder: Path, *, stages: Path | None = None, force: bool = False
 ) -> Results:
@@ -118,6 +121,7 @@ def evaluate_speech(
         audio=tuple(audio_pairs(speech)) if chosen.with_audio else (),
         methods=methods_of(chosen, speech, found.attacks, found.sides),
     )
+    results = replace(results, notices=(*results.notices, *next_steps(results)))
     shared = write_shared(results, folder, people=speech.people, reveal=chosen.reveal)
     write_text(folder / YAML, write_yaml(chosen, folder))
     facts = {
