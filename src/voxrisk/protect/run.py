@@ -257,7 +257,7 @@ def _convert_speech(run: Run, job: Job) -> dict[str, Any]:
     generator = unit_generator(run.seed, "convert", job.unit)
     drawn = tool.draw(generator)
     length = len(samples) if tool.keeps_duration else None
-    with working_on(plan.out):
+    with working_on(run.out):
         converted = tool.convert(samples, voices, generator, **drawn)
     protected, scale = finish(converted, length=length)
     # The journal knows its hash, and all files are synced before the manifest is written.
