@@ -5,8 +5,8 @@
 Each command runs once undisturbed. Then it is started again and again in another folder and killed
 after a random time, the whole process group or the main process alone, until it was killed as often
 as asked; in the end it runs through. What it wrote must be what the undisturbed run wrote, and no
-temporary file may be left: not in the temporary folder, which is a private one here, not beside the
-output and not in it.
+temporary file may be left: not beside the output and not in it, and nothing in the temporary folder
+(a private one here) but what the undisturbed run left there too, such as a folder of torch's.
 """
 
 import argparse
@@ -105,6 +105,7 @@ def kill_and_finish(
     took = time.monotonic() - started
     whole = tree(folder / "whole", case)
     assert len(whole) > 1
+    usual = {path.name for path in temporary.iterdir()}
     random = np.random.default_rng([seed, *case.name.encode()])
     killed = ended = 0
     while killed < kills:
@@ -129,7 +130,7 @@ def kill_and_finish(
     run("killed")
     found = tree(folder / "killed", case)
     assert found == whole, {name for name in {*found, *whole} if found.get(name) != whole.get(name)}
-    nothing_left(folder)
+    nothing_left(folder, usual)
     return ended, took
 
 
@@ -143,12 +144,12 @@ def tree(folder: Path, case: Case) -> dict[str, str]:
     }  # fmt: skip
 
 
-def nothing_left(folder: Path) -> None:
+def nothing_left(folder: Path, usual: set[str]) -> None:
     """Neither in the temporary folder nor among the output; orphans get some seconds to go."""
     deadline = time.monotonic() + 20
     while True:
         left = [path for form in LEFT for path in folder.rglob(form)]
-        left += list((folder / "temporary").iterdir())
+        left += [p for p in (folder / "temporary").iterdir() if p.name not in usual]
         if not left or time.monotonic() > deadline:
             break
         time.sleep(0.1)

@@ -205,6 +205,7 @@ def test_shuffled_slices_share_no_name(place: Path, tmp_path: Path) -> None:
     told = CliRunner().invoke(app, [*command, "-o", str(out)])
     assert told.exit_code == 0, told.output
     assert leaks(out) == {}
+    assert "what remains: the voice and the words" in told.stdout
     assert found((tmp_path / "published.key.csv").read_bytes())
 
 

@@ -82,10 +82,11 @@ def slice_(
         discard(output)
     if not output.with_name(output.name + ".partial").is_dir():
         output_folder(output, force=force)
+    plan = Plan(duration, fixed=fixed, shuffle=shuffle, seed=seed, rate=rate, cut=cut)
     counts = slice_corpus(
         rows,
         output,
-        plan=Plan(duration, fixed=fixed, shuffle=shuffle, seed=seed, rate=rate, cut=cut),
+        plan=plan,
         alignment=words,
         key=key,
         workers=workers,
@@ -108,4 +109,4 @@ def slice_(
     if shuffle:
         table = key or output.with_name(output.name + ".key.csv")
         print(f"keep secret: {table} and {table.with_suffix('.json').name} beside it")
-        print(REMAINS)
+        print(REMAINS[plan.clean])
