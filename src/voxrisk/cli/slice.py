@@ -68,6 +68,7 @@ def slice_(
 
     if not shuffle and (key is not None or seed is not None):
         raise InputError("--key and --seed belong to --shuffle")
+    plan = Plan(duration, fixed=fixed, shuffle=shuffle, seed=seed, rate=rate, cut=cut)
     rows = read_corpus(corpus)
     words = read_alignment(alignment) if alignment else None
     missing = [row for row in rows if words is not None and row.utterance not in words]
@@ -82,7 +83,6 @@ def slice_(
         discard(output)
     if not output.with_name(output.name + ".partial").is_dir():
         output_folder(output, force=force)
-    plan = Plan(duration, fixed=fixed, shuffle=shuffle, seed=seed, rate=rate, cut=cut)
     counts = slice_corpus(
         rows,
         output,
