@@ -9,6 +9,7 @@ from typing import Any
 
 from voxrisk.files.plain_yaml import read_plain_yaml
 from voxrisk.knowledge import attacker
+from voxrisk.pipeline.sharing import shown_choice, shown_options
 from voxrisk.types import InputError
 
 
@@ -156,8 +157,10 @@ def shared_yaml(evaluation: Evaluation) -> str:
         if key != "title"
     }
     for key in ("anonymizer", "similar"):
-        if "{input}" in str(hidden.get(key, "")):
-            hidden[key] = "COMMAND {input} {output}"
+        if hidden.get(key):
+            hidden[key] = shown_choice(str(hidden[key]))
+    if "options" in hidden:
+        hidden["options"] = shown_options(evaluation.anonymizer or "", evaluation.options)
     if str(hidden.get("encoder", "")) and not is_ready(evaluation.encoder):
         hidden["encoder"] = "ENCODER"
     return _yaml(hidden)

@@ -23,6 +23,7 @@ from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.attacks import Attack
 from voxrisk.pipeline.evaluation import Evaluation
 from voxrisk.pipeline.recognisers import embed_stage
+from voxrisk.pipeline.sharing import is_shown
 from voxrisk.pipeline.sides import Sides
 from voxrisk.pipeline.speech import Speech
 from voxrisk.pipeline.stages import Stages
@@ -151,7 +152,7 @@ def _groups(scored: Trials, chosen: Evaluation, sides: Sides) -> list[Group]:
     for group in GROUPS:
         value = {row.speaker: getattr(row, group) for row in sides.rows.values()}
         kinds = sorted({str(v) for v in value.values() if v})
-        if not 1 < len(kinds) <= MOST_KINDS:
+        if not (1 < len(kinds) <= MOST_KINDS and all(is_shown(group, kind) for kind in kinds)):
             continue
         for kind in kinds:
             member = np.array([str(value.get(s)) == kind for s in scored.speakers])

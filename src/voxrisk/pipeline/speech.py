@@ -14,6 +14,7 @@ from voxrisk.corpus.table import Heard
 from voxrisk.files.atomic import write_text
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.evaluation import Evaluation
+from voxrisk.pipeline.sharing import FUNCTION, GIVEN, shown_maker, shown_options, shown_tool
 from voxrisk.pipeline.stages import Stages, digest_corpus
 from voxrisk.results import Anonymizer, TargetSelection
 from voxrisk.types import InputError
@@ -22,7 +23,6 @@ BROKEN = ("missing", "unreadable", "empty", "short", "silent")
 MOST_BROKEN = 0.2
 POOL = 20  # target speakers taken from the training speech
 DRAWS = {"evaluation": 0, "training": 1, "enrolment": 2}  # each purpose has a seed of its own
-GIVEN = "given audio"
 COPIES = "heard"  # folder of decoded copies in the entry of a check
 
 
@@ -51,7 +51,7 @@ class Speech:
     def synthetic(self) -> str | None:
         """What made the voices, if no person spoke."""
         found = (row.extra.get("synthetic") for row in self.original)
-        return next((name for name in found if name), None)
+        return shown_maker(next((name for name in found if name), None))
 
 
 def prepare_speech(chosen: Evaluation, stages: Stages) -> Speech:
@@ -156,12 +156,14 @@ def anonymize_stage(
             seed=seed,
         )
 
-    folder = stages.run("anonymize", inputs, make, label=f"{purpose} speech with {name}")
+    folder = stages.run(
+        "anonymize", inputs, make, label=f"{purpose} speech with {shown_tool(name)}"
+    )
     made = read_corpus(folder / "speech")
     times = folder / "speech" / TIMES
     if purpose == "evaluation" and times.is_file():
         stages.notes["anonymizer"] = json.loads(times.read_text(encoding="utf-8"))
-    found = replace(described(made), parameters={} if name == "command" else options)
+    found = replace(described(made), parameters=shown_options(name, options))
     if found.target_selection:
         how = replace(found.target_selection, select=chosen.select, per=per)
         found = replace(found, target_selection=how)
@@ -215,9 +217,13 @@ def named_tool(name: str, options: Mapping[str, Any]) -> tuple[str, dict[str, An
 def described(rows: Sequence[Utterance]) -> Anonymizer:
     """What the manifest of anonymized speech says about how it was made."""
     names = {row.extra["anonymizer"] for row in rows if row.extra.get("anonymizer")}
-    name = names.pop() if len(names) == 1 else GIVEN
+    name = shown_tool(names.pop()) if len(names) == 1 else GIVEN
     targets = {row.extra["target"] for row in rows if row.extra.get("target")}
-    words = {GIVEN: "speech as given", "command": "anonymized by a program of the user"}
+    words = {
+        GIVEN: "speech as given",
+        FUNCTION: f"anonymized by a {FUNCTION}",
+        "command": "anonymized by a program of the user",
+    }
     known = TargetSelection(
         select="as the manifest of the speech says", per=None, voices=len(targets)
     )
