@@ -15,12 +15,19 @@ EXAMPLE = """\b
 Example:
   voxrisk evaluate --original speech --anonymized protected -o run
   voxrisk evaluate --original speech --anonymizer mcadams --train other-speakers -o run
+  voxrisk evaluate --original speech --anonymized protected --enroll enroll.csv
+    --trials f=trials_f.csv --trials m=trials_m.csv -o run
   voxrisk evaluate --config run/evaluation.yaml -o again
 """
 
 
 # Options whose name is not that of the choice they make.
-OPTIONS = {"settings": "options", "attacker": "attackers"}
+OPTIONS = {
+    "settings": "options",
+    "attacker": "attackers",
+    "enroll": "sets",
+    "trials": "sets",
+}
 
 
 def evaluate(
@@ -53,6 +60,23 @@ def evaluate(
     attacker: Annotated[
         list[str] | None, typer.Option(help="Only these attackers; repeat for several.")
     ] = None,
+    enroll: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]LIST",
+            help="Which utterances enrol: CSV, Kaldi or VoicePrivacy; once, or for each --trials.",
+        ),
+    ] = None,
+    trials: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]LIST", help="What is compared; repeat for several sets of trials."
+        ),
+    ] = None,
+    split: Annotated[
+        str,
+        typer.Option(help="official: lists or roles that come with the speech; own: drawn here."),
+    ] = "official",
     title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     reveal: Annotated[
@@ -81,6 +105,7 @@ def evaluate(
     Runs every attacker the inputs allow and writes results.json and report.html. A run that was
     stopped goes on where it was; a stage is done again only when something it depends on changed.
     """
+    from voxrisk.corpus.trials import pair_lists
     from voxrisk.files.results import read_times
     from voxrisk.pipeline.evaluate import evaluate_speech
     from voxrisk.pipeline.evaluation import Evaluation, read_yaml
@@ -101,6 +126,8 @@ def evaluate(
         "encoder": encoder,
         "effort": effort,
         "attackers": tuple(attacker or ()),
+        "sets": pair_lists(enroll or [], trials or []),
+        "split": split,
         "title": title,
         "seed": seed,
         "reveal": reveal,

@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,6 @@ from numpy.typing import NDArray
 from voxrisk.files.numbers import plain_number, read_number
 from voxrisk.files.tables import read_rows, write_table
 from voxrisk.types import InputError
-
-if TYPE_CHECKING:
-    pass
 
 ENROLL = (
     "enroll_id", "enroll_utt", "enrollment", "enrol", "model", "modelid", "enroll_speaker_id",

@@ -271,6 +271,7 @@ def _words(setting: _Setting, measured: Sequence[AttackResult]) -> Control:
             [sides.rows[u] for u in sides.enroll],
             [sides.rows[u] for u in sides.trial],
             sides.listed,
+            enrolments=sides.models,
         )
     except InputError:
         return Control(

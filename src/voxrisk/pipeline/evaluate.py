@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from voxrisk.corpus.trials import pair_lists
 from voxrisk.files.atomic import write_text
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.attacks import plan_attacks, run_attacks
@@ -21,8 +22,9 @@ from voxrisk.pipeline.findings import (
 )
 from voxrisk.pipeline.listening import audio_pairs
 from voxrisk.pipeline.methods import methods_of
+from voxrisk.pipeline.official import choose_sides, side_notices
 from voxrisk.pipeline.pseudonyms import write_shared
-from voxrisk.pipeline.sides import Sides, make_sides, write_sides
+from voxrisk.pipeline.sides import Sides, write_sides
 from voxrisk.pipeline.speech import Speech, limited, prepare_speech
 from voxrisk.pipeline.stages import Stages
 from voxrisk.pipeline.verdict import give_verdict
@@ -60,7 +62,8 @@ def evaluate(
         anonymized: The same utterances, anonymized, under the same ids; or
         stages: Where finished stages are kept; by default inside ``out``.
         force: Write over the results of another evaluation.
-        **choices: ``anonymizer="knn"``, ``train="other-people"``, ``effort="quick"`` and every
+        **choices: ``anonymizer="knn"``, ``train="other-people"``, ``effort="quick"``,
+            ``enroll="enroll.csv"`` and ``trials=["f=trials_f.csv", "m=trials_m.csv"]``, and every
             other attribute of :class:`voxrisk.pipeline.evaluation.Evaluation`.
 
     Raises:
@@ -71,11 +74,21 @@ def evaluate(
         if given.get(key) is not None:
             given[key] = Path(given[key])
     given["attackers"] = tuple(given.get("attackers") or ())
+    given["sets"] = tuple(given.get("sets") or ()) or pair_lists(
+        _several(given.pop("enroll", None)), _several(given.pop("trials", None))
+    )
     try:
         chosen = Evaluation(Path(original), **given)
     except TypeError as error:
         raise InputError(f"{error}; see help(voxrisk.evaluate)") from error
     return evaluate_speech(chosen, Path(out), stages=Path(stages) if stages else None, force=force)
+
+
+def _several(given: Any) -> list[Any]:
+    """One path or several, as a list."""
+    if given is None:
+        return []
+    return [given] if isinstance(given, str | Path) else list(given)
 
 
 def evaluate_speech(
@@ -160,7 +173,7 @@ def _attack(chosen: Evaluation, speech: Speech, stages: Stages, folder: Path) ->
     """Every attack, its figures, and the controls that say whether to believe them."""
     if len(speech.people) < 2:
         return _Found(notices=(notice("one_speaker"),))
-    sides = make_sides(speech.original, seed=chosen.seed)
+    sides = choose_sides(chosen, speech, stages)
     write_sides(folder / "scores", sides)
     plan = plan_attacks(chosen, speech, stages)
     attacks, failed = run_attacks(chosen, plan, speech, sides, stages, folder)
@@ -185,15 +198,7 @@ def _general(chosen: Evaluation, speech: Speech, found: _Found) -> list[Notice]:
     if 1 < len(speech.people) < FEW_SPEAKERS:
         notices.append(notice("few_speakers", speakers=len(speech.people)))
     if found.sides is not None:
-        if found.sides.by == "utterance":
-            notices.append(notice("no_sessions"))
-        for why in dict.fromkeys(found.sides.left_out.values()):
-            who = [s for s, reason in found.sides.left_out.items() if reason == why]
-            notices.append(notice("left_out", count=len(who), why=why, speakers=who))
-    if roles := sum(
-        bool(row.extra.get("role") or row.extra.get("split")) for row in speech.original
-    ):
-        notices.append(notice("roles_ignored", count=roles))
+        notices += side_notices(found.sides, speech.original)
     if share_targets(speech):
         notices.append(notice("targets_apart" if chosen.draws_apart else "targets_alike"))
     if found.attacks and not any(a.training for a in found.attacks):

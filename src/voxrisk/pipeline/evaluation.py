@@ -1,12 +1,13 @@
 """What an evaluation is asked to do: the choices that ``evaluation.yaml`` holds."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from voxrisk.corpus.trials import Lists
 from voxrisk.knowledge import attacker
 from voxrisk.types import InputError
 
@@ -54,6 +55,9 @@ EFFORTS = {
 }  # fmt: skip
 
 
+SPLITS = ("official", "own")
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """Everything that is chosen; two equal ones on equal data give equal results.
@@ -72,6 +76,9 @@ class Evaluation:
         effort: ``quick``, ``standard`` or ``paper``.
         attackers: Names to run, or empty for all that the inputs allow.
         title: Of the report.
+        sets: Lists of enrolments and trials, where not those that come with the speech.
+        split: ``official`` (the lists or roles that come with the speech, where there are any) or
+            ``own`` (enrolment and trials are drawn here).
         seed: Of everything random.
         confidence: Of the intervals.
         reveal: Print speaker ids as they are instead of pseudonyms.
@@ -91,6 +98,8 @@ class Evaluation:
     encoder: str = "ecapa-voxceleb"
     effort: str = "standard"
     attackers: tuple[str, ...] = ()
+    sets: tuple[Lists, ...] = ()
+    split: str = "official"
     title: str | None = None
     seed: int = 0
     confidence: float = 0.95
@@ -112,6 +121,10 @@ class Evaluation:
                 "--anonymized, or --similar NAME for an attacker who has a similar one, or leave "
                 "out --train"
             )
+        if self.split not in SPLITS:
+            raise InputError(f"split is {self.split!r}; it must be {' or '.join(SPLITS)}")
+        if self.sets and self.split == "own":
+            raise InputError("--split own draws its own trials: leave out --trials, or the split")
         if self.seed < 0:
             raise InputError(f"seed is {self.seed}; it must be 0 or more")
         if not 0.0 < self.confidence < 1.0:
@@ -140,20 +153,13 @@ def write_yaml(evaluation: Evaluation, folder: Path) -> str:
 
     Paths are written as seen from ``folder``, so that speech and runs can move together.
     """
-    plain = {
-        key: _from_folder(value, folder) if isinstance(value, Path) else value
-        for key, value in _chosen(evaluation).items()
-    }
-    return _yaml(plain)
+    return _yaml(_written(_chosen(evaluation), lambda _, path: _from_folder(path, folder)))
 
 
 def shared_yaml(evaluation: Evaluation) -> str:
     """The same for eyes that may not see names: each path is the name of its role, in capitals."""
-    hidden = {
-        key: key.upper() if isinstance(value, Path) else value
-        for key, value in _chosen(evaluation).items()
-        if key != "title"
-    }
+    hidden = _written(_chosen(evaluation), lambda key, _: key.upper())
+    hidden.pop("title", None)
     for key in ("anonymizer", "similar"):
         if "{input}" in str(hidden.get(key, "")):
             hidden[key] = "COMMAND {input} {output}"
@@ -174,12 +180,25 @@ def _chosen(evaluation: Evaluation) -> dict[str, Any]:
     default = {f.name: f.default for f in fields(Evaluation)}
     plain = {f.name: getattr(evaluation, f.name) for f in fields(Evaluation)}
     plain |= {"options": dict(evaluation.options), "attackers": list(evaluation.attackers)}
+    plain["sets"] = [
+        {f.name: value for f in fields(Lists) if (value := getattr(lists, f.name))}
+        for lists in evaluation.sets
+    ]
     kept = {"effort", "seed", "encoder"}  # said even where they are the default
     return {
         key: value
         for key, value in plain.items()
         if key in kept or (value != default[key] and value not in (None, {}, []))
     }
+
+
+def _written(plain: Any, path: Callable[[str, Path], str], key: str = "") -> Any:
+    """The same with every path, also inside lists, as ``path(key, path)`` has it."""
+    if isinstance(plain, Path):
+        return path(key, plain)
+    if isinstance(plain, dict):
+        return {name: _written(value, path, name) for name, value in plain.items()}
+    return [_written(value, path, key) for value in plain] if isinstance(plain, list) else plain
 
 
 def _from_folder(path: Path, folder: Path) -> str:

@@ -32,6 +32,7 @@ from voxrisk.results import (
     Group,
     Person,
     Profile,
+    SetResult,
     SimilarityResult,
 )
 from voxrisk.types import Embeddings, Estimate, InputError
@@ -89,12 +90,24 @@ def measure_attack(
         ),
         crowd=crowd.estimates if crowd else (),
         groups=tuple(_groups(attack.trials, chosen, sides)),
+        sets=set_figures(chosen, attack.trials, sides),
         speakers=tuple(_people(attack, crowd, similarity)) if crowd else (),
         sizes=attack.trials.sizes,
         colour=knowledge.colour,
         mark=knowledge.mark,
     )
     return result, notices
+
+
+def set_figures(chosen: Evaluation, scored: Trials, sides: Sides) -> tuple[SetResult, ...]:
+    """Figures on each set of trials alone; a set whose trials are all of one kind has none."""
+    found = []
+    for name, places in sides.sets.items():
+        part = sides.scored(scored.score, only=places)
+        told = part.target.size and part.nontarget.size
+        figures = figures_of(chosen, part) if told else {}
+        found.append(SetResult(name=name, figures=figures, sizes=part.sizes))
+    return tuple(found)
 
 
 def crowd_of_attack(

@@ -6,6 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from voxrisk import __version__
 from voxrisk.pipeline.evaluation import Evaluation, shared_yaml
+from voxrisk.pipeline.official import enrolment_words
 from voxrisk.pipeline.sides import Sides
 from voxrisk.pipeline.speech import Speech
 from voxrisk.results import AttackResult, Methods
@@ -29,9 +30,11 @@ def methods_of(
 ) -> Methods:
     """The settings, versions, hashes and papers behind the figures."""
     crowd = attacks[0].crowd if attacks else ()
-    by = f"split by {sides.by}; " if sides else ""
+    by = enrolment_words(sides)
     alike = sides is not None and sides.same_gender
     gender = "same-gender trials" if alike else "all speakers are compared"
+    if sides is not None and sides.source == "lists" and not alike:
+        gender = "the comparisons that the lists name"
     return Methods(
         effort=chosen.effort,
         seed=chosen.seed,

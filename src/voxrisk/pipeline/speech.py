@@ -63,7 +63,7 @@ def prepare_speech(chosen: Evaluation, stages: Stages) -> Speech:
     """
     notices: list[Notice] = []
     hashes = stages.folder / "hashes.json"
-    original = read_corpus(chosen.original)
+    original = stages.read(chosen.original)
     original, sounds = usable_rows(original, "original", stages, hashes, notices)
     digest = digest_corpus(original, hashes)
     if chosen.anonymizer:
