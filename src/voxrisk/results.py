@@ -221,8 +221,8 @@ class Control:
     """One answer to "can this test be trusted?".
 
     Attributes:
-        code: What was controlled: ``positive``, ``training``, ``targets``, ``negative``, ``words``,
-            ``pairs``, ``speed`` or ``transcripts``.
+        code: What was controlled: ``positive``, ``training``, ``kind``, ``targets``,
+            ``negative``, ``words``, ``pairs``, ``speed`` or ``transcripts``.
         attacker: Whose control it is; empty where it is of the whole test.
         question: In plain words.
         expected: What a sound test gives.

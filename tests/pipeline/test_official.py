@@ -250,7 +250,7 @@ def test_a_trial_of_two_sets_counts_once_in_the_pool(rows: list[Utterance], tmp_
         ({"trials": lambda x: [*x, "model-nobody,a,target"]}, "'model-nobody' is not in"),
         ({"trials": lambda x: [*x, f"{x[0].split(',')[0]},u9,target"]}, "'u9' is not in the orig"),
         (
-            {"trials": lambda x: [*x[:-1], x[-1].replace(",target", ",nontarget")]},
+            {"trials": lambda x: [line.replace(",target", ",nontarget") for line in x]},
             r"trials\.csv line \d+: labelled nontarget, but",
         ),
         ({"enroll": lambda x: [f"{x[0]} {x[1].split()[-1]}", *x[1:]]}, "speech of 2 speakers"),

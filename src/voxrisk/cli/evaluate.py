@@ -17,6 +17,7 @@ Example:
   voxrisk evaluate --original speech --anonymizer mcadams --train other-speakers -o run
   voxrisk evaluate --original speech --anonymized protected --enroll enroll.csv
     --trials f=trials_f.csv --trials m=trials_m.csv -o run
+  voxrisk evaluate --original data --anonymized "data/*_mine" --train-anonymized train_mine -o run
   voxrisk evaluate --config run/evaluation.yaml -o again
 """
 
@@ -51,6 +52,14 @@ def evaluate(
     targets: Annotated[Path | None, typer.Option(help="Corpus of target speakers.")] = None,
     train: Annotated[
         Path | None, typer.Option(help="Speech of other people, to train informed attackers on.")
+    ] = None,
+    train_anonymized: Annotated[
+        Path | None,
+        typer.Option(help="Other people's speech, anonymized as yours was: no anonymizer needed."),
+    ] = None,
+    enroll_anonymized: Annotated[
+        Path | None,
+        typer.Option(help="Enrolment that the attacker anonymized with draws of its own."),
     ] = None,
     similar: Annotated[
         str | None, typer.Option(help="A similar anonymizer, for the semi-informed attacker.")
@@ -122,6 +131,8 @@ def evaluate(
         "per": per,
         "targets": targets,
         "train": train,
+        "train_anonymized": train_anonymized,
+        "enroll_anonymized": enroll_anonymized,
         "similar": similar,
         "encoder": encoder,
         "effort": effort,

@@ -18,6 +18,8 @@ from voxrisk.measure import Trials, interpolated_eer, measure_scores
 from voxrisk.measure.resampling import MIN_SPEAKERS
 from voxrisk.pipeline.attacks import Attack
 from voxrisk.pipeline.evaluation import Evaluation
+from voxrisk.pipeline.given import kind_control
+from voxrisk.pipeline.recognisers import embed_stage
 from voxrisk.pipeline.sides import Sides, chosen_rows, score_sides
 from voxrisk.pipeline.speech import Speech
 from voxrisk.pipeline.stages import Stages
@@ -69,7 +71,7 @@ def run_controls(
     for attack in attacks:
         found += _positive(setting, attack, measured[attack.knowledge.name])
     for attack in attacks:
-        found += _training(setting, attack)
+        found += [*_training(setting, attack), *_kind(setting, attack)]
     found += _negative(sides, attacks, measured)
     found.append(_words(setting, list(measured.values())))
     return found
@@ -205,6 +207,24 @@ def _training(setting: _Setting, attack: Attack) -> list[Control]:
             )
         )
     return found
+
+
+def _kind(setting: _Setting, attack: Attack) -> list[Control]:
+    """Training speech that the user gives must be of the kind of the published speech."""
+    held, chosen, speech = attack.recogniser, setting.chosen, setting.speech
+    if not chosen.train_anonymized or attack.knowledge.trains_on != "anonymized":
+        return []
+    trained = held.vectors or (held.held_out[1] if held.held_out else None)
+    if trained is None:
+        return []
+    before, after = (
+        embed_stage(rows, digest, chosen.encoder, setting.stages, label)
+        for rows, digest, label in (
+            (speech.original, speech.digest, "original speech"),
+            (speech.anonymized, speech.anonymized_digest, "anonymized speech"),
+        )
+    )
+    return [kind_control(attack.knowledge.name, before, after, trained)]
 
 
 def _negative(

@@ -20,6 +20,7 @@ from voxrisk.pipeline.findings import (
     worst_first,
     zero_profile,
 )
+from voxrisk.pipeline.given import with_enrolment
 from voxrisk.pipeline.listening import audio_pairs
 from voxrisk.pipeline.methods import methods_of
 from voxrisk.pipeline.official import choose_sides, side_notices
@@ -70,7 +71,7 @@ def evaluate(
         InputError: If the inputs cannot give an answer; the message says why and the way out.
     """
     given = {"anonymized": anonymized, **choices}
-    for key in ("anonymized", "targets", "train"):
+    for key in ("anonymized", "targets", "train", "train_anonymized", "enroll_anonymized"):
         if given.get(key) is not None:
             given[key] = Path(given[key])
     given["attackers"] = tuple(given.get("attackers") or ())
@@ -104,7 +105,7 @@ def evaluate_speech(
     kept = Stages(stages or folder / "stages")
     kept.folder.mkdir(parents=True, exist_ok=True)
 
-    speech = prepare_speech(chosen, kept)
+    speech = with_enrolment(chosen, prepare_speech(chosen, kept), kept)
     found = _attack(chosen, speech, kept, folder)
     useful = _utility(chosen, speech, kept)
     if (heard := transcripts_control(useful)) is not None:
@@ -200,10 +201,11 @@ def _general(chosen: Evaluation, speech: Speech, found: _Found) -> list[Notice]:
     if found.sides is not None:
         notices += side_notices(found.sides, speech.original)
     if share_targets(speech):
-        notices.append(notice("targets_apart" if chosen.draws_apart else "targets_alike"))
+        apart = chosen.draws_apart or speech.enrolled
+        notices.append(notice("targets_apart" if apart else "targets_alike"))
     if found.attacks and not any(a.training for a in found.attacks):
         way_out = (
-            "give --anonymizer and --train to run them"
+            "give --train-anonymized, or --anonymizer and --train, to run them"
             if chosen.anonymized
             else "add --train to run them"
         )

@@ -71,6 +71,11 @@ class Evaluation:
         per: Whether targets are drawn per utterance, speaker or session.
         targets: Corpus of target speakers, if not the other speakers.
         train: Other speakers' speech to train attackers on.
+        train_anonymized: Other speakers' speech, anonymized as the published speech was: the
+            informed attacker trains on it without an anonymizer. Under the ids of ``train``, where
+            both are given; a column ``target`` names target voices, for those who unlearn them.
+        enroll_anonymized: What attackers enrol who enrol anonymized speech, where it was anonymized
+            with other draws than the published speech; under the ids of ``original``.
         similar: Anonymizer of the semi-informed attacker.
         encoder: Ready speaker encoder.
         effort: ``quick``, ``standard`` or ``paper``.
@@ -94,6 +99,8 @@ class Evaluation:
     per: str = "utterance"
     targets: Path | None = None
     train: Path | None = None
+    train_anonymized: Path | None = None
+    enroll_anonymized: Path | None = None
     similar: str | None = None
     encoder: str = "ecapa-voxceleb"
     effort: str = "standard"
@@ -114,12 +121,13 @@ class Evaluation:
             raise InputError(f"effort is {self.effort!r}; it must be {', '.join(EFFORTS)}")
         if self.similar and not self.train:
             raise InputError("a similar anonymizer needs training speech: add --train DIR")
-        if self.train and self.anonymized and not self.similar:
+        needed = not (self.anonymizer or self.similar or self.train_anonymized)
+        if self.train and needed:
             raise InputError(
                 "--train needs an anonymizer: attackers train on speech that voxrisk anonymizes as "
-                "yours was, and from finished files alone it cannot; give --anonymizer instead of "
-                "--anonymized, or --similar NAME for an attacker who has a similar one, or leave "
-                "out --train"
+                "yours was, and from finished files alone it cannot; give --train-anonymized DIR, "
+                "the same speech anonymized as yours was, or --anonymizer instead of --anonymized, "
+                "or --similar NAME for an attacker who has a similar one, or leave out --train"
             )
         if self.split not in SPLITS:
             raise InputError(f"split is {self.split!r}; it must be {' or '.join(SPLITS)}")

@@ -152,8 +152,11 @@ def _extractor(attack: Attack, chosen: Evaluation) -> str:
     }[attack.knowledge.unlearns]
     kind = f"{name} with a map behind it" if attack.recogniser.after else "an ECAPA-TDNN"
     whose = "a similar" if attack.knowledge.trains_on == "similar" else "this"
+    whose += " anonymizer's speech"
+    if attack.knowledge.trains_on == "anonymized" and chosen.train_anonymized:
+        whose = "speech that was given as anonymized alike"
     return (
-        f"{kind}, trained on {whose} anonymizer's speech{unlearns}: {trained.utterances} "
+        f"{kind}, trained on {whose}{unlearns}: {trained.utterances} "
         f"utterances of {trained.speakers} other speakers"
     )
 
