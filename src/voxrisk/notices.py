@@ -77,6 +77,10 @@ NOTICES: dict[str, Wording] = {
         "The table says which utterances enrol and which are tried ({count} rows); this run draws "
         "its own enrolment and trials instead.",
     ),
+    "entered": Wording(
+        "serious",
+        "This run began with {kind} and heard no speech. It cannot tell: {missing}.",
+    ),
     "trials_left_out": Wording(
         "serious",
         "{count} of {total} trials of the lists are left out, because a file they need cannot be "

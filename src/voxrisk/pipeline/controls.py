@@ -134,17 +134,20 @@ def _positive(setting: _Setting, attack: Attack, measured: AttackResult) -> list
         who, name = f"the {attack.knowledge.name} attacker", attack.knowledge.name
     else:
         return []
-    return [
-        Control(
-            code="positive",
-            attacker=name,
-            question=f"Does {who} recognise people in original speech?",
-            expected=f"EER of {_percent(RECOGNISES)} or less",
-            found=f"EER {_percent(value.value)}",
-            passed=value.value <= RECOGNISES,
-            value=value,
-        )
-    ]
+    return [positive_control(who, name, value)]
+
+
+def positive_control(who: str, name: str, value: Estimate) -> Control:
+    """Whether ``who`` recognises people in original speech."""
+    return Control(
+        code="positive",
+        attacker=name,
+        question=f"Does {who} recognise people in original speech?",
+        expected=f"EER of {_percent(RECOGNISES)} or less",
+        found=f"EER {_percent(value.value)}",
+        passed=value.value <= RECOGNISES,
+        value=value,
+    )
 
 
 def _training(setting: _Setting, attack: Attack) -> list[Control]:
@@ -236,7 +239,12 @@ def _negative(
     if attack is None:
         return []
     genders = {row.speaker: row.gender or "" for row in sides.rows.values()}
-    drawn = shuffled_eers(attack.trials, genders if sides.same_gender else {}, shuffles=SHUFFLES)
+    return negative_control(attack.trials, genders if sides.same_gender else {})
+
+
+def negative_control(scored: Trials, genders: Mapping[str, str]) -> list[Control]:
+    """With speakers exchanged (within ``genders``, where given), scores must tell nobody."""
+    drawn = shuffled_eers(scored, genders, shuffles=SHUFFLES)
     if not drawn.size:
         return []
     middle = float(drawn.mean())

@@ -12,7 +12,9 @@ from voxrisk.files.atomic import write_text
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.attacks import plan_attacks, run_attacks
 from voxrisk.pipeline.controls import failed_attackers, run_controls, transcripts_control
-from voxrisk.pipeline.evaluation import Evaluation, is_ready, write_yaml
+from voxrisk.pipeline.entered import evaluate_entry
+from voxrisk.pipeline.entry import Entry
+from voxrisk.pipeline.evaluation import YAML, Evaluation, is_ready, refuse_another_run, write_yaml
 from voxrisk.pipeline.findings import (
     measure_attack,
     measure_similarity,
@@ -30,7 +32,6 @@ from voxrisk.pipeline.speech import Speech, limited, prepare_speech
 from voxrisk.pipeline.stages import Stages
 from voxrisk.pipeline.verdict import give_verdict
 from voxrisk.results import (
-    FILE,
     AttackResult,
     Control,
     Corpus,
@@ -43,11 +44,10 @@ from voxrisk.types import InputError, MissingExtraError
 
 FEW_SPEAKERS = 20
 MANY_WORDS = 0.4  # share of wrong words
-YAML = "evaluation.yaml"
 
 
 def evaluate(
-    original: Path | str,
+    original: Path | str | None = None,
     *,
     out: Path | str,
     anonymized: Path | str | None = None,
@@ -58,19 +58,23 @@ def evaluate(
     """Who can still be recognised after anonymization, by whom, and how surely.
 
     Args:
-        original: Original speech: any corpus.
+        original: Original speech: any corpus. Without it, ``embeddings`` or ``scores`` are needed.
         out: Folder of the run; a run that was stopped goes on there.
         anonymized: The same utterances, anonymized, under the same ids; or
         stages: Where finished stages are kept; by default inside ``out``.
         force: Write over the results of another evaluation.
         **choices: ``anonymizer="knn"``, ``train="other-people"``, ``effort="quick"``,
             ``enroll="enroll.csv"`` and ``trials=["f=trials_f.csv", "m=trials_m.csv"]``, and every
-            other attribute of :class:`voxrisk.pipeline.evaluation.Evaluation`.
+            other attribute of :class:`voxrisk.pipeline.evaluation.Evaluation`. Without speech:
+            ``scores={"informed": "scores.csv"}``, ``embeddings={"informed": "vectors.npz"}`` and
+            every other attribute of :class:`voxrisk.pipeline.entry.Entry`.
 
     Raises:
         InputError: If the inputs cannot give an answer; the message says why and the way out.
     """
     given = {"anonymized": anonymized, **choices}
+    if original is None:
+        return _entered(Path(out), given, force=force)
     for key in ("anonymized", "targets", "train", "train_anonymized", "enroll_anonymized"):
         if given.get(key) is not None:
             given[key] = Path(given[key])
@@ -83,6 +87,27 @@ def evaluate(
     except TypeError as error:
         raise InputError(f"{error}; see help(voxrisk.evaluate)") from error
     return evaluate_speech(chosen, Path(out), stages=Path(stages) if stages else None, force=force)
+
+
+def _entered(out: Path, given: dict[str, Any], *, force: bool) -> Results:
+    """Where no speech is given: embeddings or scores, as ``{attacker: file}``."""
+    for key in ("embeddings", "enroll_embeddings"):
+        given[key] = {k: Path(path) for k, path in (given.get(key) or {}).items()}
+    given["scores"] = {
+        name: tuple(map(Path, _several(paths)))
+        for name, paths in (given.get("scores") or {}).items()
+    }
+    given["original_scores"] = tuple(map(Path, _several(given.get("original_scores"))))
+    for key in ("original_embeddings", "speakers"):
+        given[key] = Path(given[key]) if given.get(key) else None
+    given["sets"] = tuple(given.get("sets") or ()) or pair_lists(
+        _several(given.pop("enroll", None)), _several(given.pop("trials", None))
+    )
+    try:
+        chosen = Entry(**{key: value for key, value in given.items() if key != "anonymized"})
+    except TypeError as error:
+        raise InputError(f"{error}; see help(voxrisk.evaluate)") from error
+    return evaluate_entry(chosen, out, force=force)
 
 
 def _several(given: Any) -> list[Any]:
@@ -100,7 +125,7 @@ def evaluate_speech(
     What is finished stays in ``stages`` (by default ``folder/stages``) and is used again.
     """
     started = time.time()
-    _refuse_another_run(chosen, folder, force=force)
+    refuse_another_run(write_yaml(chosen, folder), folder, force=force)
     folder.mkdir(parents=True, exist_ok=True)
     kept = Stages(stages or folder / "stages")
     kept.folder.mkdir(parents=True, exist_ok=True)
@@ -144,19 +169,6 @@ def evaluate_speech(
     }
     write_text(folder / "run.json", json.dumps(facts, indent=1) + "\n")
     return shared
-
-
-def _refuse_another_run(chosen: Evaluation, folder: Path, *, force: bool) -> None:
-    """Results of another evaluation are not written over."""
-    if force or not (folder / FILE).is_file():
-        return
-    before = folder / YAML
-    same = before.is_file() and before.read_text(encoding="utf-8") == write_yaml(chosen, folder)
-    if not same:
-        raise InputError(
-            f"{folder} holds the results of another evaluation; choose another folder or add "
-            "--force (finished stages can be shared: --stages DIR)"
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,15 @@
 """What an evaluation is asked to do: the choices that ``evaluation.yaml`` holds."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from voxrisk.corpus.trials import Lists
 from voxrisk.knowledge import attacker
+from voxrisk.results import FILE
 from voxrisk.types import InputError
 
 
@@ -55,7 +56,25 @@ EFFORTS = {
 }  # fmt: skip
 
 
+Kind = TypeVar("Kind")
+YAML = "evaluation.yaml"
 SPLITS = ("official", "own")
+
+
+class Draws(Protocol):
+    """What figures and their intervals need of whoever was asked for them."""
+
+    @property
+    def limits(self) -> Effort:
+        """Resamples and lengths."""
+
+    @property
+    def seed(self) -> int:
+        """Of everything random."""
+
+    @property
+    def confidence(self) -> float:
+        """Of the intervals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +180,40 @@ def write_yaml(evaluation: Evaluation, folder: Path) -> str:
 
     Paths are written as seen from ``folder``, so that speech and runs can move together.
     """
-    return _yaml(_written(_chosen(evaluation), lambda _, path: _from_folder(path, folder)))
+    return yaml_from(_chosen(evaluation), folder)
+
+
+def yaml_from(plain: Mapping[str, Any], folder: Path) -> str:
+    """YAML with every path as it is seen from ``folder``."""
+    return _yaml(_written(dict(plain), lambda _, path: _from_folder(path, folder)))
+
+
+def yaml_hidden(plain: Mapping[str, Any]) -> str:
+    """YAML with the name of its role, in capitals, for every path."""
+    return _yaml(_hidden(plain))
+
+
+def _hidden(plain: Mapping[str, Any]) -> dict[str, Any]:
+    hidden: dict[str, Any] = _written(dict(plain), lambda key, _: key.upper())
+    hidden.pop("title", None)
+    return hidden
+
+
+def refuse_another_run(yaml: str, folder: Path, *, force: bool) -> None:
+    """Results of another evaluation are not written over."""
+    if force or not (folder / FILE).is_file():
+        return
+    before = folder / YAML
+    if not before.is_file() or before.read_text(encoding="utf-8") != yaml:
+        raise InputError(
+            f"{folder} holds the results of another evaluation; choose another folder or add "
+            "--force (finished stages can be shared: --stages DIR)"
+        )
 
 
 def shared_yaml(evaluation: Evaluation) -> str:
     """The same for eyes that may not see names: each path is the name of its role, in capitals."""
-    hidden = _written(_chosen(evaluation), lambda key, _: key.upper())
-    hidden.pop("title", None)
+    hidden = _hidden(_chosen(evaluation))
     for key in ("anonymizer", "similar"):
         if "{input}" in str(hidden.get(key, "")):
             hidden[key] = "COMMAND {input} {output}"
@@ -188,10 +234,7 @@ def _chosen(evaluation: Evaluation) -> dict[str, Any]:
     default = {f.name: f.default for f in fields(Evaluation)}
     plain = {f.name: getattr(evaluation, f.name) for f in fields(Evaluation)}
     plain |= {"options": dict(evaluation.options), "attackers": list(evaluation.attackers)}
-    plain["sets"] = [
-        {f.name: value for f in fields(Lists) if (value := getattr(lists, f.name))}
-        for lists in evaluation.sets
-    ]
+    plain["sets"] = plain_sets(evaluation.sets)
     kept = {"effort", "seed", "encoder"}  # said even where they are the default
     return {
         key: value
@@ -200,13 +243,23 @@ def _chosen(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
+def plain_sets(sets: Sequence[Lists]) -> list[dict[str, Any]]:
+    """Sets of trials as YAML has them."""
+    return [
+        {f.name: value for f in fields(Lists) if (value := getattr(lists, f.name))}
+        for lists in sets
+    ]
+
+
 def _written(plain: Any, path: Callable[[str, Path], str], key: str = "") -> Any:
     """The same with every path, also inside lists, as ``path(key, path)`` has it."""
     if isinstance(plain, Path):
         return path(key, plain)
     if isinstance(plain, dict):
         return {name: _written(value, path, name) for name, value in plain.items()}
-    return [_written(value, path, key) for value in plain] if isinstance(plain, list) else plain
+    if isinstance(plain, list | tuple):
+        return [_written(value, path, key) for value in plain]
+    return plain
 
 
 def _from_folder(path: Path, folder: Path) -> str:
@@ -229,7 +282,14 @@ def read_yaml(path: Path) -> Evaluation:
         InputError: If it is no YAML, a key is unknown, or a value is not of the right type (a
             quoted ``'false'`` is text, not false).
     """
-    import msgspec
+    plain = plain_yaml(path)
+    if "original" not in plain:
+        raise InputError(f"{path}: needs at least the key original")
+    return choices_of(plain, Evaluation, path)
+
+
+def plain_yaml(path: Path) -> dict[str, Any]:
+    """The keys of a YAML file."""
     import yaml
 
     if not path.is_file():
@@ -238,13 +298,20 @@ def read_yaml(path: Path) -> Evaluation:
         plain = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: is not YAML ({error})") from error
-    if not isinstance(plain, dict) or "original" not in plain:
+    if not isinstance(plain, dict):
         raise InputError(f"{path}: needs at least the key original")
-    known = {f.name for f in fields(Evaluation)}
+    return plain
+
+
+def choices_of(plain: Mapping[str, Any], kind: type[Kind], path: Path) -> Kind:
+    """The choices that the keys of a file make, each checked for its type."""
+    import msgspec
+
+    known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
     if unknown := sorted(set(map(str, plain)) - known):
         raise InputError(f"{path}: unknown keys {', '.join(unknown)}; known are {sorted(known)}")
     try:
-        return msgspec.convert(plain, Evaluation, dec_hook=partial(_path, path.parent))
+        return msgspec.convert(plain, kind, dec_hook=partial(_path, path.parent))
     except msgspec.ValidationError as error:
         raise InputError(f"{path}: {error}") from error
 

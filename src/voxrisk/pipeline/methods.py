@@ -44,14 +44,15 @@ def methods_of(
         sizes=tuple(sorted({e.size for e in crowd})),
         enrolment=f"{by}mean of the enrolled utterances' vectors, cosine similarity; {gender}",
         trials=attacks[0].sizes if attacks else {},
-        versions=_versions(),
+        versions=versions(),
         hashes={"original": speech.digest, "anonymized": speech.anonymized_digest},
         citations=CITATIONS,
         evaluation_yaml=shared_yaml(chosen),
     )
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Versions of voxrisk and of what figures depend on."""
     found = {"voxrisk": __version__, "python": platform.python_version()}
     for name in ("numpy", "scipy", "numba", "torch", "faster-whisper", "pyworld"):
         try:

@@ -270,6 +270,7 @@ def enrolment_words(sides: Sides | None) -> str:
         "own": f"split by {sides.by}",
         "roles": "enrolment and trials by the roles in the table of the speech",
         "lists": "enrolment and trials by the official lists",
+        "files": "enrolment and trials are the two files of vectors",
     }[sides.source]
     if sides.sets:
         origin += f", {len(sides.sets)} sets pooled"

@@ -35,7 +35,7 @@ class Sides:
         sets: Name → places in ``listed``, where the trials are several sets; a trial may be in
             more than one.
         source: Who made the trials: ``"own"`` (drawn here), ``"roles"`` (all pairs of what the
-            table calls enrolment and trial) or ``"lists"``.
+            table calls enrolment and trial), ``"lists"``, or ``"files"`` (all pairs of two files).
         notices: What a reader must know about them.
     """
 
