@@ -233,7 +233,12 @@ def _told(results: "Results", output: Path, *, pdf: bool, as_json: bool) -> None
         if control.passed is False:
             print(f"  ! {control.question} No: {control.found}.")
     for notice in results.notices:
-        print(f"  ! {notice.text}")
+        if notice.severity != "next":
+            print(f"  ! {notice.text}")
+    print("\nWhat to do next:")
+    for step in results.notices:
+        if step.severity == "next":
+            print(f"  - {step.text}")
     print(f"\nReport: {output / 'report.html'}")
     print(f"Tables as CSV, LaTeX and Markdown, and papers to cite: {output / FOLDER}")
     print(f"Names behind pseudonyms and files behind warnings: {output / 'private'}")
