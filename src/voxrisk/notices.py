@@ -78,6 +78,12 @@ NOTICES: dict[str, Wording] = {
         "The table says which utterances enrol and which are tried ({count} rows); this run draws "
         "its own enrolment and trials instead.",
     ),
+    "official_enrolment": Wording(
+        "note",
+        "Enrolment and trials are those that come with the speech: a speaker enrols with "
+        "{each} utterances (the median), and figures compare with those of others on the same "
+        "trials. An attacker who holds more speech of a person may do better.",
+    ),
     "entered": Wording(
         "serious",
         "This run began with {kind} and heard no speech. It cannot tell: {missing}.",

@@ -17,6 +17,7 @@ from voxrisk.files.scores import pooled, read_scores, read_speakers, read_trials
 from voxrisk.knowledge import ATTACKERS, Knowledge
 from voxrisk.measure import Trials
 from voxrisk.notices import Notice, notice
+from voxrisk.pipeline.advice import next_steps
 from voxrisk.pipeline.attacks import Attack
 from voxrisk.pipeline.controls import negative_control, positive_control
 from voxrisk.pipeline.entry import REFERENCE, Entry
@@ -93,6 +94,9 @@ def evaluate_entry(chosen: Entry, folder: Path, *, force: bool = False) -> Resul
         utility=UtilityResult(missing={"all": UNHEARD}),
         methods=_methods(chosen, found),
     )
+    trained = any(knowledge_of(a.name).trained for a in found.attacks)
+    steps = [n for n in next_steps(results) if not (trained and n.code == "next_train")]
+    results = replace(results, notices=(*results.notices, *steps))
     folder.mkdir(parents=True, exist_ok=True)
     shared = write_shared(results, folder, people=found.people, reveal=chosen.reveal)
     write_text(folder / YAML, yaml)

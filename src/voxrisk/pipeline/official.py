@@ -6,6 +6,7 @@ a challenge says about enrolment and trials is used before a split is drawn here
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
@@ -251,6 +252,9 @@ def _refuse_one_sided(listed: Sequence[Trial], where: str) -> None:
 def side_notices(sides: Sides, rows: Sequence[Utterance]) -> list[Notice]:
     """What a reader must know about who enrolled and who was tried."""
     found = list(sides.notices)
+    if sides.source in ("lists", "roles"):
+        each = int(median(len(own) for own in sides.models.values()))
+        found.append(notice("official_enrolment", each=each))
     if sides.by == "utterance" and not all(row.session for row in rows):
         found.append(notice("no_sessions"))
     for why in dict.fromkeys(sides.left_out.values()):

@@ -13,6 +13,7 @@ speech is named with a star: ``data/*_mcadams``.
 """
 
 import dataclasses
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -24,6 +25,8 @@ from voxrisk.types import InputError
 ENROLLS = "_enrolls"
 TRIALS = "_trials"
 STAR = "*"
+# Sets of the challenges: libri_dev_f, vctk_test_m_common, IEMOCAP_test …
+PUBLIC = re.compile(r"(libri|vctk|IEMOCAP)_(dev|test)(_(f|m|mixed|all|common|asr))*")
 
 
 def _directories(path: Path) -> list[Path]:
@@ -67,7 +70,9 @@ def _role(folder: Path) -> str | None:
 def official_sets(path: Path) -> tuple[Lists, ...]:
     """The lists that come with the speech: each ``*_trials*`` with the ``*_enrolls`` of its name.
 
-    Empty where a directory has no list, or no enrolment goes with it: then nothing is official.
+    A set has the name that the challenges' tables give it; a folder of another name is not named,
+    for names of folders are nobody's business. Empty where there are no lists, or no enrolment goes
+    with them: then nothing is official.
     """
     folders = _directories(path)
     enrolled = {
@@ -77,7 +82,8 @@ def official_sets(path: Path) -> tuple[Lists, ...]:
     for folder in folders:
         head, sign, tail = folder.name.partition(TRIALS)
         if sign and (folder / "trials").is_file() and head in enrolled:
-            found.append(Lists(folder, enrolled[head], f"{head}{tail}"))
+            name = f"{head}{tail}" if PUBLIC.fullmatch(f"{head}{tail}") else ""
+            found.append(Lists(folder, enrolled[head], name))
     return tuple(found)
 
 
