@@ -16,6 +16,8 @@ from voxrisk.corpus import Utterance, read_corpus, write_corpus
 from voxrisk.corpus.demo import make_demo
 from voxrisk.corpus.trials import Lists, pair_lists
 from voxrisk.files.scores import read_trials
+from voxrisk.pipeline.entered import evaluate_entry
+from voxrisk.pipeline.entry import Entry
 from voxrisk.pipeline.evaluate import evaluate_speech
 from voxrisk.pipeline.evaluation import Evaluation, read_yaml, shared_yaml, write_yaml
 from voxrisk.pipeline.official import listed_sides, lists_of, role_sides, side_notices
@@ -164,6 +166,42 @@ def test_every_listed_trial_is_scored_and_no_other(
     held = json.loads((folder / "scores" / "sides.json").read_text())
     assert held["source"] == "lists"
     assert not [u for u in held["enroll"] if u.endswith("-1-01")]
+
+
+def test_the_files_of_a_run_give_its_figures_again(
+    challenge: Path, run: tuple[Path, Results], tmp_path: Path
+) -> None:
+    """Entry at any point: its embeddings and lists, or its scores, instead of its speech."""
+    folder, results = run
+    vectors, scores = folder / "embeddings", folder / "scores"
+    names = ("ignorant", "lazy-informed")
+    lists = pair_lists([scores / "enroll.csv"], [scores / "trials.csv"])
+    embedded = evaluate_entry(
+        Entry(
+            embeddings={name: vectors / f"{name}-trial.npz" for name in names},
+            enroll_embeddings={name: vectors / f"{name}-enroll.npz" for name in names},
+            sets=lists, effort="quick",
+        ),
+        tmp_path / "embedded",
+    )  # fmt: skip
+    scored = evaluate_entry(
+        Entry(
+            scores={name: (scores / f"scores-{name}.csv",) for name in names},
+            original_scores=(scores / "scores-original.csv",),
+            sets=lists, effort="quick",
+        ),
+        tmp_path / "scored",
+    )  # fmt: skip
+    for name in names:
+        whole, part = results.attackers[name], embedded.attackers[name]
+        assert {k: e.value for k, e in part.figures.items()} == pytest.approx(
+            {k: e.value for k, e in whole.figures.items()}, abs=1e-9
+        )
+        assert [(e.name, e.length, e.size) for e in part.crowd] == [
+            (e.name, e.length, e.size) for e in whole.crowd
+        ]
+        assert [e.value for e in part.crowd] == pytest.approx([e.value for e in whole.crowd])
+        assert scored.attackers[name].eer.value == pytest.approx(whole.eer.value, abs=1e-9)
 
 
 def test_the_split_of_our_own_can_be_asked_for(challenge: Path, tmp_path: Path) -> None:

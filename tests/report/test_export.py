@@ -17,6 +17,7 @@ from voxrisk.measure import FIGURES
 from voxrisk.protect.anonymizers import ANONYMIZERS
 from voxrisk.report import words
 from voxrisk.report.export import (
+    MEAN,
     POOLED,
     SPECIAL,
     Table,
@@ -25,6 +26,7 @@ from voxrisk.report.export import (
     as_markdown,
     attackers_table,
     latex,
+    mean_of_sets,
     sets_table,
     tables_of,
 )
@@ -109,7 +111,7 @@ def test_names_cannot_break_a_table(results: Results) -> None:
 
 def test_the_table_of_sets_ends_with_the_pool(results: Results, tmp_path: Path) -> None:
     table = sets_table(results)
-    assert [row[0] for row in table.rows] == ["libri_test_f", NASTY, POOLED]
+    assert [row[0] for row in table.rows] == ["libri_test_f", NASTY, MEAN, POOLED]
     assert table.rows[-1][2:] == tuple(a.eer for a in results.attacks)
     assert [t.name for t in tables_of(sample())] == ["attackers"]
     write_report(results, tmp_path / "report.html")
@@ -118,6 +120,18 @@ def test_the_table_of_sets_ends_with_the_pool(results: Results, tmp_path: Path) 
     assert "<i>|" not in page
     write_report(sample(), tmp_path / "plain.html")
     assert 'id="set-table"' not in (tmp_path / "plain.html").read_text()
+
+
+def test_the_mean_of_the_sets_is_plain_and_needs_all_of_them(results: Results) -> None:
+    """VoicePrivacy 2020, B1 retrained: (16.90 + 13.59) / 2 = 15.245 %, and 17.1 % pooled."""
+    attack = results.attacks[0]
+    assert mean_of_sets(attack) is None  # one set has no figure
+    eers = [replace(attack.eer, value=value) for value in (0.1690, 0.1359)]
+    sets = tuple(SetResult(name=str(e.value), figures={"rocch_eer": e}) for e in eers)
+    found = mean_of_sets(replace(attack, sets=sets))
+    assert found is not None
+    assert found.value == pytest.approx(0.15245)
+    assert found.interval is None
 
 
 def test_an_attacker_who_failed_is_marked_in_every_table(results: Results) -> None:

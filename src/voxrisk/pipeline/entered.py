@@ -30,7 +30,7 @@ from voxrisk.pipeline.findings import (
     zero_profile,
 )
 from voxrisk.pipeline.methods import CITATIONS, versions
-from voxrisk.pipeline.official import enrolment_words, listed_sides, set_names
+from voxrisk.pipeline.official import enrolment_words, listed_sides, set_names, side_notices
 from voxrisk.pipeline.pseudonyms import write_shared
 from voxrisk.pipeline.recognisers import Recogniser
 from voxrisk.pipeline.sides import Sides, chosen_rows, make_sides, paired_sides, score_sides
@@ -104,12 +104,13 @@ def evaluate_entry(chosen: Entry, folder: Path, *, force: bool = False) -> Resul
 
 
 # What cannot be said, by where an evaluation begins.
+_UNHEARD = (
+    "how alike the voices are, what the speech is still good for, whether files are paired rightly, "
+    "whether words give speakers away, and whether a trained attacker learned anything"
+)
 MISSING = {
-    "embeddings": "what the speech is still good for, whether files are paired rightly, whether "
-    "words give speakers away, and whether a trained attacker learned anything",
-    "scores": "singling out and linkability in a crowd, the risk of single people, what the speech "
-    "is still good for, whether files are paired rightly, whether words give speakers away, and "
-    "whether a trained attacker learned anything",
+    "embeddings": _UNHEARD,
+    "scores": f"singling out and linkability in a crowd, the risk of single people, {_UNHEARD}",
 }
 
 
@@ -132,7 +133,7 @@ def _embedded(chosen: Entry) -> _Found:
     pairs = _pairs_of_vectors(chosen)
     sides = _sides_of(chosen, *next(iter(pairs.values())))
     attacks, scored = [], {}
-    notices = list(sides.notices)
+    notices = side_notices(sides, list(sides.rows.values()))
     for name, (enrolled, tried) in pairs.items():
         enroll = _vectors(enrolled, sides.enroll)
         trial = _vectors(tried, sides.trial)
@@ -142,8 +143,6 @@ def _embedded(chosen: Entry) -> _Found:
         attacks.append(replace(result, extractor="not known: vectors were given"))
         scored[name] = trials
         notices += [n for n in said if n not in notices]
-    if sides.by == "utterance" and "sessions_shared" not in {n.code for n in notices}:
-        notices.append(notice("no_sessions"))
     people = sorted({row.speaker for row in sides.rows.values()})
     return _Found(
         tuple(worst_first(attacks)),

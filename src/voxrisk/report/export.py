@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
 from voxrisk.files.atomic import write_text
 from voxrisk.report import words
@@ -19,6 +20,7 @@ from voxrisk.types import Estimate, InputError
 
 FOLDER = "tables"
 POOLED = "all, pooled"
+MEAN = "mean of the sets"
 # Criterion → the figure of a crowd behind it.
 METRICS = {"singling out": "singling_out", "linkability": "linkability"}
 SCORED = ("rocch_eer", "d_ece", "log10_l")
@@ -88,6 +90,7 @@ def sets_table(results: Results) -> Table:
         (name, _trials(attacks[0], name), *(_of_set(a, name) for a in attacks)) for name in names
     ]
     sizes = attacks[0].sizes
+    rows.append((MEAN, "", *(mean_of_sets(a) for a in attacks)))
     pooled = f"{sizes.get('target', 0)} / {sizes.get('nontarget', 0)}"
     rows.append((POOLED, pooled, *(a.figures.get("rocch_eer") for a in attacks)))
     return Table(
@@ -95,6 +98,21 @@ def sets_table(results: Results) -> Table:
         f"Equal error rate of each attacker on each set of trials: {results.title}",
         ("Set", "Target / nontarget trials", *(a.name for a in attacks)),
         tuple(rows),
+    )
+
+
+def mean_of_sets(attack: AttackResult) -> Estimate | None:
+    """The plain mean of the equal error rates of all sets, by which VoicePrivacy ranks systems.
+
+    It has no interval. In the pool one threshold serves all sets, which is harder for the attacker.
+    None where a set has no figure.
+    """
+    found = [s.figures.get("rocch_eer") for s in attack.sets]
+    values = [e.value for e in found if e is not None]
+    if not values or len(values) < len(found):
+        return None
+    return Estimate(
+        "rocch_eer", fmean(values), 0.5, {"set": len(values)}, "mean over sets, VoicePrivacy 2024"
     )
 
 

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from voxrisk.measure import FIGURES
 from voxrisk.report import charts, crowd_charts, words
 from voxrisk.report.charts import PlanePoint, Series
-from voxrisk.report.export import crowd_settings
+from voxrisk.report.export import crowd_settings, mean_of_sets
 from voxrisk.report.glossary import GLOSSARY, QUESTIONS, TAGS
 from voxrisk.report.heatmap import blocks, heatmap
 from voxrisk.report.page import write_page
@@ -127,6 +127,7 @@ def _context(r: Results) -> dict[str, object]:
         "step": words.step,
         "questions": QUESTIONS,
         "settings": settings,
+        "mean_of_sets": mean_of_sets,
         "criterion_scale": charts.criterion_scale,
         "rows": crowd_charts.curve_rows(r),
         "lengths": sorted({e.length for a in r.attacks for e in a.crowd}),
