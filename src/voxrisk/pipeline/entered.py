@@ -105,7 +105,7 @@ def evaluate_entry(chosen: Entry, folder: Path, *, force: bool = False) -> Resul
 
 # What cannot be said, by where an evaluation begins.
 _UNHEARD = (
-    "how alike the voices are, what the speech is still good for, whether files are paired rightly, "
+    "how alike the voices are, what the speech is still good for, whether files pair up rightly, "
     "whether words give speakers away, and whether a trained attacker learned anything"
 )
 MISSING = {
