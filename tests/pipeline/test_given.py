@@ -1,6 +1,5 @@
 """The informed attacker from folders alone, and every way in which the folders can be wrong."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,8 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plain_encoder import PlainEncoder
-from voxrisk.attack import encoders
 from voxrisk.corpus import Utterance, read_corpus, write_corpus
 from voxrisk.corpus.demo import make_demo
 from voxrisk.pipeline.evaluate import evaluate_speech
@@ -19,12 +16,7 @@ from voxrisk.protect.run import anonymize
 from voxrisk.results import Control, Results
 from voxrisk.types import Embeddings, InputError
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _plain() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(encoders.ENCODERS, "plain", PlainEncoder)
-        yield
+pytestmark = pytest.mark.usefixtures("plain_encoder")
 
 
 @pytest.fixture(scope="module")

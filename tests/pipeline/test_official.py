@@ -1,7 +1,7 @@
 """The trials that come with the speech are those that are measured, set by set and pooled."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from plain_encoder import PlainEncoder
-from voxrisk.attack import encoders
 from voxrisk.cli import app
 from voxrisk.corpus import Utterance, read_corpus, write_corpus
 from voxrisk.corpus.demo import make_demo
@@ -71,11 +69,7 @@ def layout(
     return folder
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _plain() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(encoders.ENCODERS, "plain", PlainEncoder)
-        yield
+pytestmark = pytest.mark.usefixtures("plain_encoder")
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +88,7 @@ def challenge(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def run(challenge: Path) -> tuple[Path, Results]:
+def run(challenge: Path, plain_encoder: str) -> tuple[Path, Results]:
     data = challenge / "data"
     asked = Evaluation(
         data, anonymized=data / "*_mcadams", effort="quick", encoder="plain", utility=False

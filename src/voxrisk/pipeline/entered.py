@@ -29,7 +29,7 @@ from voxrisk.pipeline.findings import (
     worst_first,
     zero_profile,
 )
-from voxrisk.pipeline.methods import CITATIONS, versions
+from voxrisk.pipeline.methods import drawn_methods
 from voxrisk.pipeline.official import enrolment_words, listed_sides, set_names, side_notices
 from voxrisk.pipeline.pseudonyms import write_shared
 from voxrisk.pipeline.recognisers import Recogniser
@@ -41,7 +41,6 @@ from voxrisk.results import (
     Control,
     Corpus,
     Encoder,
-    Methods,
     Results,
     SetResult,
     UtilityResult,
@@ -92,7 +91,12 @@ def evaluate_entry(chosen: Entry, folder: Path, *, force: bool = False) -> Resul
         attacks=found.attacks,
         zero_evidence=zero_profile(),
         utility=UtilityResult(missing={"all": UNHEARD}),
-        methods=_methods(chosen, found),
+        methods=replace(
+            drawn_methods(chosen, found.attacks),
+            enrolment=found.enrolment,
+            hashes=_hashes(chosen),
+            evaluation_yaml=yaml_hidden(chosen.plain()),
+        ),
     )
     trained = any(knowledge_of(a.name).trained for a in found.attacks)
     steps = [n for n in next_steps(results) if not (trained and n.code == "next_train")]
@@ -302,24 +306,6 @@ def _verdict(
         said += " (50 % is guessing). Whether its recogniser recognises anybody is not known"
     return Verdict(
         headline=f"Scores alone do not tell the risk in a crowd; {said}.", criteria=criteria
-    )
-
-
-def _methods(chosen: Entry, found: _Found) -> Methods:
-    crowd = found.attacks[0].crowd
-    return Methods(
-        effort=chosen.effort,
-        seed=chosen.seed,
-        confidence=chosen.confidence,
-        resamples=chosen.limits.resamples,
-        lengths=tuple(sorted({e.length for e in crowd})),
-        sizes=tuple(sorted({e.size for e in crowd})),
-        enrolment=found.enrolment,
-        trials=found.attacks[0].sizes,
-        versions=versions(),
-        hashes=_hashes(chosen),
-        citations=CITATIONS,
-        evaluation_yaml=yaml_hidden(chosen.plain()),
     )
 
 

@@ -65,6 +65,10 @@ class Draws(Protocol):
     """What figures and their intervals need of whoever was asked for them."""
 
     @property
+    def effort(self) -> str:
+        """Its name."""
+
+    @property
     def limits(self) -> Effort:
         """Resamples and lengths."""
 
