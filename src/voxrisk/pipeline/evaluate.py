@@ -41,6 +41,7 @@ from voxrisk.results import (
     SimilarityResult,
     UtilityResult,
 )
+from voxrisk.shards import kept_workers
 from voxrisk.types import InputError, MissingExtraError
 
 FEW_SPEAKERS = 20
@@ -118,6 +119,7 @@ def _several(given: Any) -> list[Any]:
     return [given] if isinstance(given, str | Path) else list(given)
 
 
+@kept_workers()
 def evaluate_speech(
     chosen: Evaluation, folder: Path, *, stages: Path | None = None, force: bool = False
 ) -> Results:
