@@ -251,6 +251,31 @@ def test_an_enrolment_of_a_speaker_has_the_name_of_the_speaker(
     assert sum(t.target for t in sides.listed) == len(sides.trial)
 
 
+def test_without_an_enrolment_list_what_is_not_tried_enrols(
+    rows: list[Utterance], tmp_path: Path
+) -> None:
+    """A name is a speaker, whose other utterances enrol, or an utterance."""
+    people = sorted({row.speaker for row in rows})[:2]
+    tried = [row for row in rows if row.speaker in people and row.session == "2"]
+    lines = [
+        f"{s} {row.utterance} {'target' if s == row.speaker else 'nontarget'}"
+        for row in tried
+        for s in people
+    ]
+    (tmp_path / "trials").write_text("\n".join(lines) + "\n")
+    sides = listed_sides(rows, [Lists(tmp_path / "trials")], known=known(rows))
+    assert {u for own in sides.models.values() for u in own} == {
+        row.utterance for row in rows if row.speaker in people and row.session == "1"
+    }
+    first, second = (next(r for r in rows if r.speaker == s).utterance for s in people)
+    pairs = [f"{first} {tried[0].utterance} ", f"{second} {tried[0].utterance} "]
+    same = [known(rows)[first] == tried[0].speaker, known(rows)[second] == tried[0].speaker]
+    lines = [p + ("target" if t else "nontarget") for p, t in zip(pairs, same, strict=True)]
+    (tmp_path / "pairs").write_text("\n".join(lines) + "\n")
+    sides = listed_sides(rows, [Lists(tmp_path / "pairs")], known=known(rows))
+    assert sorted(sides.models.values()) == sorted([(first,), (second,)])
+
+
 def test_two_enrolments_of_one_speaker_stay_two(rows: list[Utterance], tmp_path: Path) -> None:
     def cut(models: list[str]) -> list[str]:
         name, _, first = models[0].partition(",")
