@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from voxrisk.attack.ecapa_encoder import cpu_threads, pick_device, read_tensors
+from voxrisk.attack.ecapa_encoder import cpu_threads, pick_device, read_checkpoint
 from voxrisk.attack.encoder import check_all, file_identity
 from voxrisk.corpus.audio import RATE
 from voxrisk.types import InputError
@@ -31,7 +31,7 @@ class Ge2eEncoder:
     def __init__(
         self, name: str, path: Path, *, device: str = "auto", threads: int | None = None
     ) -> None:
-        state = read_tensors(path)
+        state = read_checkpoint(path)
         weights = state.get("model_state", state)
         self.name, self.threads, self.dimension = name, threads, 256
         self.identity = file_identity(path)

@@ -25,7 +25,7 @@ from voxrisk.attack.ecapa_encoder import (
     length_batches,
     load_ecapa,
     pad,
-    read_tensors,
+    read_checkpoint,
 )
 from voxrisk.attack.epochs import Epoch
 from voxrisk.attack.features import filter_banks, frame_count
@@ -229,7 +229,7 @@ class TrainingRun:
         if not path.exists():
             return []
         try:
-            state: Any = read_tensors(path)
+            state: Any = read_checkpoint(path)
         except InputError as error:
             if (path.parent / FACTS).exists():
                 raise  # a finished training, which is not written over
