@@ -68,3 +68,14 @@ def test_weights_of_something_else_are_refused(tmp_path) -> None:
     with pytest.raises(InputError, match="no GE2E encoder"):
         Ge2eEncoder("x", tmp_path / "x.pt")
     assert set(COSINES) <= set(ENCODERS)
+
+
+def test_the_state_of_a_training_is_read_and_is_no_encoder(tmp_path) -> None:
+    """It holds texts and tables too; refused, every training that was killed would begin again."""
+    from voxrisk.attack.ecapa_encoder import read_checkpoint, read_tensors
+
+    path = tmp_path / "checkpoint.pt"
+    torch.save({"facts": "{}", "model": {"weight": torch.zeros(2)}, "curves": []}, path)
+    assert set(read_checkpoint(path)) == {"facts", "model", "curves"}
+    with pytest.raises(InputError, match="no named tensors"):
+        read_tensors(path)
