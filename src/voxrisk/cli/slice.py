@@ -38,14 +38,18 @@ def slice_(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(help="Of the random names; as secret as the key. Else drawn at random."),
+        typer.Option(
+            min=0, help="Of the random names; as secret as the key. Else drawn at random."
+        ),
     ] = None,
     rate: Annotated[int, typer.Option(help="Sample rate of the slices.")] = 16_000,
     skip_missing: Annotated[
         bool,
         typer.Option("--skip-missing", help="Leave out utterances that the alignment lacks."),
     ] = False,
-    workers: Annotated[int | None, typer.Option(help="Processes; else one for each core.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; else one for each core.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace earlier slices.")] = False,
 ) -> None:
@@ -61,6 +65,7 @@ def slice_(
     """
     from voxrisk.corpus import read_corpus
     from voxrisk.files.atomic import output_folder
+    from voxrisk.files.errors import reading
     from voxrisk.protect.alignment import read_alignment
     from voxrisk.protect.edges import REMAINS
     from voxrisk.protect.slice_corpus import Plan, discard, slice_corpus
@@ -70,7 +75,10 @@ def slice_(
         raise InputError("--key and --seed belong to --shuffle")
     plan = Plan(duration, fixed=fixed, shuffle=shuffle, seed=seed, rate=rate, cut=cut)
     rows = read_corpus(corpus)
-    words = read_alignment(alignment) if alignment else None
+    words = None
+    if alignment:
+        with reading(alignment, "an alignment"):
+            words = read_alignment(alignment)
     missing = [row for row in rows if words is not None and row.utterance not in words]
     if missing and not skip_missing:
         raise InputError(

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,8 @@ COPIES = "heard"  # folder of decoded copies in the entry of a check
 class Speech:
     """Utterances of both kinds in the same order, what was left out, and whether they pair up.
 
-    ``sounds`` maps each original utterance to the hash of its samples.
+    ``sounds`` maps each original utterance to the hash of its samples, ``published`` each
+    anonymized one. ``enrolled`` is enrolment that was anonymized with other draws, if given.
     """
 
     original: tuple[Utterance, ...]
@@ -41,6 +42,8 @@ class Speech:
     pairs: PairCheck
     sounds: Mapping[str, str]
     notices: tuple[Notice, ...]
+    published: Mapping[str, str] = field(default_factory=dict)
+    enrolled: tuple[Utterance, ...] = ()
 
     @property
     def people(self) -> list[str]:
@@ -63,7 +66,7 @@ def prepare_speech(chosen: Evaluation, stages: Stages) -> Speech:
     """
     notices: list[Notice] = []
     hashes = stages.folder / "hashes.json"
-    original = read_corpus(chosen.original)
+    original = stages.read(chosen.original)
     original, sounds = usable_rows(original, "original", stages, hashes, notices)
     digest = digest_corpus(original, hashes)
     if chosen.anonymizer:
@@ -72,8 +75,12 @@ def prepare_speech(chosen: Evaluation, stages: Stages) -> Speech:
         assert chosen.anonymized is not None
         anonymized = read_corpus(chosen.anonymized)
         made = described(anonymized)
+        if chosen.enroll_anonymized:  # who publishes the trials alone has the rest there
+            there = {row.utterance for row in anonymized}
+            more = stages.read(chosen.enroll_anonymized)
+            anonymized += [row for row in more if row.utterance not in there]
     original, anonymized = _paired(original, anonymized, notices)
-    anonymized, _ = usable_rows(anonymized, "anonymized", stages, hashes, notices)
+    anonymized, published = usable_rows(anonymized, "anonymized", stages, hashes, notices)
     original, anonymized = _paired(original, anonymized, [])
     pairs = check_pairs(original, anonymized, seed=chosen.seed)
     refuse_wrong_pairs(pairs)
@@ -93,6 +100,7 @@ def prepare_speech(chosen: Evaluation, stages: Stages) -> Speech:
         pairs,
         sounds,
         tuple(notices),
+        published,
     )
 
 
@@ -312,10 +320,11 @@ def _paired(
         if names:
             notices.append(notice("unpaired", count=len(names), kind=where, utterances=names))
     # Who speaks, and what, is taken from the original: a folder of anonymized files may not know.
-    return common, [_as(by_id[row.utterance], row) for row in common]
+    return common, [spoken_as(by_id[row.utterance], row) for row in common]
 
 
-def _as(row: Utterance, like: Utterance) -> Utterance:
+def spoken_as(row: Utterance, like: Utterance) -> Utterance:
+    """The audio of one row under the name, speaker and words of another."""
     return replace(
         like,
         path=row.path,
