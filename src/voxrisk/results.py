@@ -106,6 +106,15 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SetResult:
+    """Figures on one of several sets of trials, such as VoicePrivacy's ``libri_test_f``."""
+
+    name: str
+    figures: Mapping[str, Estimate] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
     """One speaker's own risk in the largest crowd, with the longest conversations."""
 
@@ -139,6 +148,7 @@ class AttackResult:
         det: Error curve.
         crowd: Figures by L and N (``parameters``).
         groups: Figures by group.
+        sets: Figures by set, where the trials are several sets; ``figures`` pools them.
         speakers: Person by person, the most exposed first.
         sizes: Numbers of trials and speakers.
         colour: In every figure; empty: by its place.
@@ -161,6 +171,7 @@ class AttackResult:
     det: ErrorCurve | None = None
     crowd: tuple[Estimate, ...] = ()
     groups: tuple[Group, ...] = ()
+    sets: tuple[SetResult, ...] = ()
     speakers: tuple[Person, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
     colour: str = ""
@@ -213,8 +224,8 @@ class Control:
     """One answer to "can this test be trusted?".
 
     Attributes:
-        code: What was controlled: ``positive``, ``training``, ``targets``, ``negative``, ``words``,
-            ``pairs``, ``speed`` or ``transcripts``.
+        code: What was controlled: ``positive``, ``training``, ``kind``, ``targets``,
+            ``negative``, ``words``, ``pairs``, ``speed`` or ``transcripts``.
         attacker: Whose control it is; empty where it is of the whole test.
         question: In plain words.
         expected: What a sound test gives.

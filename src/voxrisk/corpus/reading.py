@@ -14,7 +14,7 @@ def read_corpus(path: Path | str, *, audio: bool = True) -> list[Utterance]:
     """Read a corpus of any known form (see :mod:`voxrisk.corpus.forms`), in a stable order.
 
     Args:
-        path: A folder or a manifest file.
+        path: A folder or a manifest file; or VoicePrivacy directories with a star in their name.
         audio: Whether every audio file must be there. Without it only the table is read.
 
     Raises:
@@ -22,7 +22,7 @@ def read_corpus(path: Path | str, *, audio: bool = True) -> list[Utterance]:
             audio is missing; the message names the file and the line.
     """
     path = Path(path)
-    if not path.exists():
+    if not path.exists() and not any(path.parent.glob(path.name)):
         raise InputError(f"{path}: no such corpus; give a folder of audio or a manifest.csv")
     with reading(path, "a corpus"):
         located = list(recognise(path).read(path))

@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,6 @@ from voxrisk.files.arrays import as_text, read_npz
 from voxrisk.files.numbers import plain_number, read_number
 from voxrisk.files.tables import read_rows, write_table
 from voxrisk.types import InputError
-
-if TYPE_CHECKING:
-    pass
 
 ENROLL = (
     "enroll_id", "enroll_utt", "enrollment", "enrol", "model", "modelid", "enroll_speaker_id",
@@ -212,6 +209,43 @@ def read_score_arrays(
         if column.ndim != 1 or (column == "").any():
             raise InputError(f"{path} array {name}: must be a list of ids, none of them empty")
     return ids[0], ids[1], score
+
+
+def pooled(tables: Sequence[PairTable]) -> PairTable:
+    """Several tables as one; a pair that stands in several of them counts once.
+
+    Raises:
+        InputError: If two tables say different things about a pair.
+    """
+    if len(tables) == 1:
+        return tables[0]
+    enroll = {n: i for i, n in enumerate(dict.fromkeys(n for t in tables for n in t.enroll_ids))}
+    trial = {n: i for i, n in enumerate(dict.fromkeys(n for t in tables for n in t.trial_ids))}
+    seen: dict[tuple[int, int], tuple[float, PairTable, int]] = {}
+    speakers: dict[tuple[str, str], str] = {}
+    for table in tables:
+        speakers |= table.speakers
+        left = [enroll[name] for name in table.enroll_ids]
+        right = [trial[name] for name in table.trial_ids]
+        columns = (table.enroll.tolist(), table.trial.tolist(), table.value.tolist())
+        for row, (i, j, value) in enumerate(zip(*columns, strict=True)):
+            before = seen.setdefault((left[i], right[j]), (value, table, row))
+            if before[0] != value:
+                raise InputError(
+                    f"{table.path}: {table.name(row)} is not what {before[1].path} says of this "
+                    "pair; give one of them"
+                )
+    pairs = np.array(list(seen), np.int64).reshape(-1, 2)
+    return PairTable(
+        tables[0].path,
+        list(enroll),
+        list(trial),
+        pairs[:, 0],
+        pairs[:, 1],
+        np.array([value for value, _, _ in seen.values()]),
+        np.array([int(t.line[row]) for _, t, row in seen.values()], np.int64),
+        speakers,
+    )
 
 
 def write_scores(
