@@ -101,6 +101,12 @@ def _onnx(name: str, path: Path, device: str, threads: int | None) -> Encoder:
     return OnnxEncoder(name, path, device=device, threads=threads)
 
 
+def _moonshine(name: str, path: Path, device: str, threads: int | None) -> Encoder:
+    from voxrisk.attack.moonshine import MoonshineEncoder
+
+    return MoonshineEncoder(name, path, threads=threads)
+
+
 def _stored(load: Callable[[str, Path, str, int | None], Encoder]) -> Callable[..., Encoder]:
     def from_store(name: str, device: str, threads: int | None) -> Encoder:
         from voxrisk.models import model_path
@@ -114,4 +120,5 @@ def _stored(load: Callable[[str, Path, str, int | None], Encoder]) -> Callable[.
 ENCODERS: dict[str, Callable[[str, str, int | None], Encoder]] = {
     "ecapa-voxceleb": _stored(_ecapa),
     "wespeaker-resnet34": _stored(_onnx),
+    "moonshine-base": _stored(_moonshine),  # for attributes: it hears how, not who
 }
