@@ -2,7 +2,8 @@
 
 An encoder turns waveforms into one float32 vector each. A name may be
 
-* a ready encoder, ``"ecapa-voxceleb"`` or another of :data:`ENCODERS`;
+* a ready encoder, ``"ecapa-voxceleb"`` or another of :data:`ENCODERS`; ``"prosody"`` and
+  ``"longterm"`` among them listen to no voice;
 * a folder with ``embedding_model.ckpt``: an attacker of ``voxrisk train``, or of SpeechBrain; with
   ``centre.npy`` beside it, that vector is subtracted from every vector;
 * a folder with ``adapter.npz``: a ready encoder and a map behind it (``--recipe adapter``);
@@ -48,6 +49,8 @@ def encoder_identity(name: str) -> str:
 
     The files behind a name of the store have a fixed hash; those behind a path may change.
     """
+    if name in WITHOUT_WEIGHTS:
+        return load_encoder(name).identity
     path = Path(name)
     if name in ENCODERS or not path.exists():
         return name
@@ -116,9 +119,24 @@ def _stored(load: Callable[[str, Path, str, int | None], Encoder]) -> Callable[.
     return from_store
 
 
+def _prosody(name: str, device: str, threads: int | None) -> Encoder:
+    from voxrisk.attack.prosody import ProsodyEncoder
+
+    return ProsodyEncoder(name)
+
+
+def _longterm(name: str, device: str, threads: int | None) -> Encoder:
+    from voxrisk.attack.longterm import LongtermEncoder
+
+    return LongtermEncoder(name)
+
+
+# Encoders that are computed: what they give changes with the program, not with a file.
+WITHOUT_WEIGHTS = {"prosody": _prosody, "longterm": _longterm}
 # Ready encoders: their weights come through the model store, so no training and no hub is needed.
 ENCODERS: dict[str, Callable[[str, str, int | None], Encoder]] = {
     "ecapa-voxceleb": _stored(_ecapa),
     "wespeaker-resnet34": _stored(_onnx),
     "moonshine-base": _stored(_moonshine),  # for attributes: it hears how, not who
+    **WITHOUT_WEIGHTS,
 }

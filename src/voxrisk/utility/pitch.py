@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk import vocoder
 from voxrisk.corpus import Utterance, read_audio
 from voxrisk.corpus.audio import RATE
 from voxrisk.journal import hash_of, resumable
 from voxrisk.types import InputError
-from voxrisk.vocoder import pyworld
+from voxrisk.vocoder import HIGHEST, LOWEST, pyworld
 
 Floats = NDArray[np.float64]
 
-PERIOD = 10.0  # milliseconds between frames
-LOWEST, HIGHEST = 75.0, 500.0  # hertz
 LARGEST_LAG = 10  # frames
 MIN_VOICED = 20  # frames
 SOURCE = "VoicePrivacy 2022 evaluation plan, ρ^F0, on frames voiced in both"
@@ -30,16 +29,8 @@ COMPAT = "voiceprivacy2022"
 
 
 def track_pitch(samples: NDArray[np.float32]) -> Floats:
-    """F0 in hertz at each 10 ms ``(t,)``, 0 where unvoiced; ``samples (n,)`` at 16 kHz.
-
-    WORLD's DIO, refined by StoneMask; 75 to 500 Hz as in the challenge.
-    """
-    world = _world()
-    # WORLD reads past the end of anything shorter than about 0.1 s.
-    x = np.pad(samples.astype(np.float64), (0, max(0, RATE // 10 - len(samples))))
-    coarse, times = world.dio(x, RATE, f0_floor=LOWEST, f0_ceil=HIGHEST, frame_period=PERIOD)
-    f0 = world.stonemask(x, coarse, times, RATE)
-    return np.where((f0 >= LOWEST) & (f0 <= HIGHEST), f0, 0.0)
+    """F0 in hertz at each 10 ms ``(t,)``, see :func:`voxrisk.vocoder.track_pitch`."""
+    return vocoder.track_pitch(samples, extra="utility")
 
 
 def pitch_correlation(original: Floats, anonymized: Floats, *, compat: str | None = None) -> float:
