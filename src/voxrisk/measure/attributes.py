@@ -5,7 +5,6 @@ a secret is kept and how well a use survives. All speakers count the same, howev
 intervals resample speakers.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -135,13 +134,18 @@ def measure_attribute(
         raw["correlation"] = correlation(b.value, b.guess, base)
         blind = np.full(b.value.size, _middle(b.value, base))
         chance |= {"mean_error": mean_error(b.value, blind, base), "correlation": 0.0}
-    spans: Mapping[str, Interval] = {}
+    spans: dict[str, Interval] = {}
     if resamples and names.size >= MIN_SPEAKERS:
         drawn = _draws(b, who, base, resamples, seed)
         spans = {
             name: _interval(name, raw[name], values, names.size, confidence, b.prior)
             for name, values in drawn.items()
         }
+        # Order, bits and worst case say the same about chance, and the order says it best: where
+        # beliefs hardly move, the bits are nearly 0 in every draw and their spread is no guide.
+        if spans["attribute_auc"].low <= 0.5:
+            for name in ("attribute_bits", "attribute_worst"):
+                spans[name] = replace(spans[name], low=0.0)
     found = []
     for name, value in raw.items():
         span = spans.get(name)
