@@ -83,9 +83,6 @@ def train_guesser(known: Labelled, *, classes: int, seed: int) -> Guesser:
         known: Speech to learn from.
         classes: How many there are.
         seed: Of the held-out speakers.
-
-    Raises:
-        InputError: If a class is spoken by fewer than two speakers: none could be held out.
     """
     options = list(product(_kinds(known), PENALTIES))
     fold = speaker_folds(known.speaker, known.truth, folds=INNER, seed=seed)

@@ -15,6 +15,7 @@ EXAMPLE = """\b
 Example:
   voxrisk evaluate --original speech --anonymized protected -o run
   voxrisk evaluate --original speech --anonymizer mcadams --train other-speakers -o run
+  voxrisk evaluate --original speech --anonymizer world --hide age --keep emotion -o run
   voxrisk evaluate --config run/evaluation.yaml -o again
 """
 
@@ -64,6 +65,13 @@ def evaluate(
     utility: Annotated[
         bool, typer.Option("--utility/--no-utility", help="Measure what speech is good for.")
     ] = True,
+    hide: Annotated[
+        list[str] | None,
+        typer.Option(help="Column nobody should infer; repeat. By default gender and age."),
+    ] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Column that should survive, such as emotion; repeat.")
+    ] = None,
     config: Annotated[
         Path | None, typer.Option(help="An evaluation.yaml to repeat; other options change it.")
     ] = None,
@@ -106,6 +114,8 @@ def evaluate(
         "reveal": reveal,
         "with_audio": with_audio,
         "utility": utility,
+        "hide": tuple(hide or ()),
+        "keep": tuple(keep or ()),
     }
     if config is not None:
         # What stands on the command line beside a file changes it; defaults do not.

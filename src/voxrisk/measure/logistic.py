@@ -5,11 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.types import InputError
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 ITERATIONS = 200
+NEVER = -30.0  # logit of a class that nothing was learned about
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +53,7 @@ def fit_logistic(
     """Weights that make the labels most likely: logits ``(n, classes)``, trained by L-BFGS.
 
     Minimises the weighted mean of -log p(label) + penalty/2·|W|² on standardised vectors; the bias
-    is free. Rows with larger weights count for more.
+    is free. Rows with larger weights count for more. A class without a row is never believed in.
 
     Args:
         vectors: ``(n, d)``.
@@ -62,14 +61,9 @@ def fit_logistic(
         classes: How many there are; two at least.
         weights: ``(n,)``, or all alike.
         penalty: Larger is more cautious.
-
-    Raises:
-        InputError: If a class has no row to learn from.
     """
     from scipy.optimize import minimize
 
-    if missing := sorted(set(range(classes)) - set(np.unique(labels).tolist())):
-        raise InputError(f"class {missing[0]} of {classes} has no row to learn from; leave it out")
     share, mean, scale = _standard(vectors, weights)
     x = (vectors - mean) / scale
     n, d = x.shape
@@ -86,7 +80,8 @@ def fit_logistic(
 
     start = np.zeros((d + 1) * classes)
     found = minimize(cost, start, jac=True, method="L-BFGS-B", options={"maxiter": ITERATIONS}).x
-    return Linear(mean, scale, found[: d * classes].reshape(d, classes), found[d * classes :])
+    bias = np.where(truth.any(axis=0), found[d * classes :], NEVER)
+    return Linear(mean, scale, found[: d * classes].reshape(d, classes), bias)
 
 
 def fit_ridge(

@@ -82,15 +82,19 @@ def speaker_folds(
 ) -> Integers:
     """A fold for each row ``(n,)``; all rows of a speaker are in one, classes spread evenly.
 
-    Never more folds than speakers. Speakers of one class (their most frequent one) are dealt out in
-    turn, so that no fold lacks a class that there are enough speakers of.
+    Never more folds than speakers. Speakers who have the same class (of several, the rarest) are
+    dealt out in turn, so that every class is spread over the folds.
     """
     names, who = np.unique(speaker, return_inverse=True)
     rng = np.random.default_rng(seed)
     order = rng.permutation(names.size)
     if truth is not None:
-        usual = np.array([np.bincount(truth[who == i]).argmax() for i in range(names.size)])
-        order = order[np.argsort(usual[order], kind="stable")]
+        people = np.bincount(np.unique(np.stack([truth, who]), axis=1)[0])
+        rarest = np.array(
+            [min(set(truth[who == i].tolist()), key=lambda c: (people[c], c))
+             for i in range(names.size)]
+        )  # fmt: skip
+        order = order[np.argsort(rarest[order], kind="stable")]
     fold = np.empty(names.size, dtype=np.int64)
     fold[order] = np.arange(names.size) % min(folds, names.size)
     return fold[who]

@@ -19,6 +19,7 @@ from voxrisk.pipeline.findings import (
     worst_first,
     zero_profile,
 )
+from voxrisk.pipeline.inference import infer_attributes
 from voxrisk.pipeline.listening import audio_pairs
 from voxrisk.pipeline.methods import methods_of
 from voxrisk.pipeline.pseudonyms import write_shared
@@ -70,7 +71,8 @@ def evaluate(
     for key in ("anonymized", "targets", "train"):
         if given.get(key) is not None:
             given[key] = Path(given[key])
-    given["attackers"] = tuple(given.get("attackers") or ())
+    for key in ("attackers", "hide", "keep"):
+        given[key] = tuple(given.get(key) or ())
     try:
         chosen = Evaluation(Path(original), **given)
     except TypeError as error:
@@ -94,9 +96,11 @@ def evaluate_speech(
     speech = prepare_speech(chosen, kept)
     found = _attack(chosen, speech, kept, folder)
     useful = _utility(chosen, speech, kept)
+    inferred, doubts = infer_attributes(chosen, speech, kept)
     if (heard := transcripts_control(useful)) is not None:
         found = replace(found, controls=(*found.controls, heard))
-    notices = [*_general(chosen, speech, found), *speech.notices, *found.notices, *_words(useful)]
+    notices = [*_general(chosen, speech, found), *speech.notices, *found.notices, *doubts]
+    notices += _words(useful)
 
     results = Results(
         kind="evaluate",
@@ -108,6 +112,7 @@ def evaluate_speech(
             found.attacks,
             found.controls,
             [str(n.facts["attacker"]) for n in found.notices if n.code == "attacker_failed"],
+            inferred,
         ),
         controls=found.controls,
         notices=tuple(notices),
@@ -115,6 +120,7 @@ def evaluate_speech(
         zero_evidence=zero_profile(),
         similarity=found.similarity,
         utility=useful,
+        inference=inferred,
         audio=tuple(audio_pairs(speech)) if chosen.with_audio else (),
         methods=methods_of(chosen, speech, found.attacks, found.sides),
     )
