@@ -354,6 +354,18 @@ class AttributeResult:
     refused: str = ""
     attacks: tuple[AttributeAttack, ...] = ()
 
+    def best(
+        self, tests: str, length: int | None = None
+    ) -> tuple[AttributeAttack, Estimate] | None:
+        """The attack on this speech with the highest balanced accuracy, at one L or at any."""
+        rows = [
+            (attack, e)
+            for attack in self.attacks
+            for e in attack.figures
+            if attack.tests == tests and e.name == "uar" and length in (None, e.length)
+        ]
+        return max(rows, key=lambda row: row[1].value, default=None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Narrowing:

@@ -7,7 +7,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-ITERATIONS = 200
+ITERATIONS = 80
+PRECISION = 1e-5  # of the cost, relative: guesses hardly change beyond it
+LIMITS = {"maxiter": ITERATIONS, "ftol": PRECISION, "gtol": 1e-4}
 NEVER = -30.0  # logit of a class that nothing was learned about
 
 
@@ -65,21 +67,23 @@ def fit_logistic(
     from scipy.optimize import minimize
 
     share, mean, scale = _standard(vectors, weights)
-    x = (vectors - mean) / scale
+    # Single precision halves the time, and the standardised vectors need no more.
+    x = np.asarray((vectors - mean) / scale, dtype=np.float32)
     n, d = x.shape
     truth = np.zeros((n, classes))
     truth[np.arange(n), labels] = 1.0
 
     def cost(flat: Floats) -> tuple[float, Floats]:
         w, b = flat[: d * classes].reshape(d, classes), flat[d * classes :]
-        log_p = log_softmax(x @ w + b)
+        log_p = log_softmax((x @ w.astype(np.float32)).astype(np.float64) + b)
         gap = (np.exp(log_p) - truth) * share[:, None]
-        slope = np.concatenate([(x.T @ gap + penalty * w).ravel(), gap.sum(axis=0)])
+        pull = (x.T @ gap.astype(np.float32)).astype(np.float64)
+        slope = np.concatenate([(pull + penalty * w).ravel(), gap.sum(axis=0)])
         loss = -float((share * log_p[np.arange(n), labels]).sum())
         return loss + 0.5 * penalty * float(np.square(w).sum()), slope
 
     start = np.zeros((d + 1) * classes)
-    found = minimize(cost, start, jac=True, method="L-BFGS-B", options={"maxiter": ITERATIONS}).x
+    found = minimize(cost, start, jac=True, method="L-BFGS-B", options=LIMITS).x
     bias = np.where(truth.any(axis=0), found[d * classes :], NEVER)
     return Linear(mean, scale, found[: d * classes].reshape(d, classes), bias)
 

@@ -68,13 +68,12 @@ def told(attribute: AttributeResult) -> Told | None:
     Attacks are held against one another by balanced accuracy at the same L; original speech stands
     beside it with its own strongest attack.
     """
-    rows = [(e, attack) for attack in attribute.attacks for e in attack.figures if e.name == "uar"]
-    after = [(e, attack) for e, attack in rows if not attack.reference]
-    if not after:
+    after = attribute.best("anonymized")
+    if after is None:
         return None
-    value, attack = max(after, key=lambda row: row[0].value)
-    before = [e for e, a in rows if a.reference and e.length == value.length]
-    return Told(attribute, attack, value, max(before, key=lambda e: e.value, default=None))
+    attack, value = after
+    before = attribute.best("original", value.length)
+    return Told(attribute, attack, value, before[1] if before else None)
 
 
 def _told(t: Told) -> str:
