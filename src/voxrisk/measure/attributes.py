@@ -272,7 +272,7 @@ def _areas(truth: Integers, score: Floats, weights: Floats) -> Floats:
         below = np.cumsum(other, axis=1) - 0.5 * other
         pairs = mine.sum(axis=1) * other.sum(axis=1)
         total += (mine * below).sum(axis=1) / np.where(pairs > 0.0, pairs, np.nan)
-    return total / len(classes)
+    return np.minimum(total / len(classes), 1.0)  # sums of weights may round beyond it
 
 
 def _correlations(value: Floats, guess: Floats, weights: Floats) -> Floats:

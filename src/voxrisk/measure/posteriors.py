@@ -133,6 +133,8 @@ def believe(
         raise InputError(f"{people} speakers: beliefs are calibrated on other speakers; give three")
     if not np.isfinite(scores).all():
         raise InputError(f"{int((~np.isfinite(scores)).sum())} scores are not finite")
+    if scores.ndim == 2:  # what all classes of a row share says nothing
+        scores = scores - scores.mean(axis=1, keepdims=True)
     prior = prior_of(truth, speaker, classes)
     fold = speaker_folds(speaker, truth, folds=FOLDS, seed=seed)
     likelihood = np.empty((truth.size, classes))
@@ -160,7 +162,9 @@ def _categories(
     from scipy.optimize import minimize
 
     share = balanced(truth, speaker, classes)
-    level, spread = scores.mean(axis=0), max(float(scores.std()), 1e-12)
+    # Brought to one scale first, so that the penalty means the same for every classifier.
+    level = scores.mean(axis=0)
+    spread = max(float((scores - level).std()), 1e-12)
     x, rows = (scores - level) / spread, np.arange(truth.size)
     target = np.zeros((truth.size, classes))
     target[rows, truth] = 1.0

@@ -33,8 +33,8 @@ GLOSSARY = (
     ),
     (
         "Inference",
-        "Deducing further facts about a person, such as age, origin or health. This report measures "
-        "it for the attributes that it names, and says nothing about others.",
+        "Deducing further facts about a person, such as age, origin or health. This report "
+        "measures it for the attributes that it names, and says nothing about others.",
     ),
     (
         "Balanced accuracy (UAR)",
