@@ -19,7 +19,7 @@ from voxrisk.pipeline.findings import (
     worst_first,
     zero_profile,
 )
-from voxrisk.pipeline.inference import infer_attributes
+from voxrisk.pipeline.inference import check_asked, infer_attributes
 from voxrisk.pipeline.listening import audio_pairs
 from voxrisk.pipeline.methods import methods_of
 from voxrisk.pipeline.pseudonyms import write_shared
@@ -93,6 +93,7 @@ def evaluate_speech(
     kept = Stages(stages or folder / "stages")
     kept.folder.mkdir(parents=True, exist_ok=True)
 
+    check_asked(chosen, kept)
     speech = prepare_speech(chosen, kept)
     found = _attack(chosen, speech, kept, folder)
     useful = _utility(chosen, speech, kept)

@@ -36,6 +36,16 @@ FEW = 10  # speakers of a class, below which the reader is told
 MANY = 20  # classes, above which the reader is told
 
 
+def check_asked(chosen: Evaluation, stages: Stages) -> None:
+    """Look for the columns that were asked for before hours of work, not after them.
+
+    Raises:
+        InputError: If one is not in the manifest.
+    """
+    for name in (*chosen.hide, *chosen.keep):
+        read_attribute(stages.read(chosen.original), name)
+
+
 def infer_attributes(
     chosen: Evaluation, speech: Speech, stages: Stages
 ) -> tuple[InferenceResult | None, list[Notice]]:
