@@ -252,7 +252,7 @@ def test_the_report_shows_what_was_inferred(run: tuple[Path, Results], tmp_path:
     assert 'data-calibration="anonymized"' in page
 
 
-def test_a_column_that_is_not_there_stops_the_run_before_any_work(run: tuple[Path, Results]) -> None:
+def test_a_column_that_is_not_there_stops_before_any_work(run: tuple[Path, Results]) -> None:
     folder, _ = run
     wrong = Evaluation(
         folder.parent / "speech", anonymizer="mcadams", effort="quick", utility=False,
