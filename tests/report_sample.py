@@ -18,6 +18,7 @@ from voxrisk.knowledge import Knowledge, attacker
 from voxrisk.measure.crowd import measure_crowd
 from voxrisk.measure.population import Population, Protocol
 from voxrisk.notices import notice
+from voxrisk.pipeline.advice import next_steps
 from voxrisk.results import (
     Anonymizer,
     AttackResult,
@@ -70,7 +71,7 @@ def sample(
     similarity = _similarity(halves, speakers)
     attacks = tuple(_attack(attacker(name), *halves[name], similarity) for name in LEFT)
     words = _scored(*(_half(voices * WORDS, speakers, [seed, 9, part]) for part in (0, 1)))
-    return Results(
+    found = Results(
         kind="evaluate",
         title=f"simulated speech, anonymized by {title}",
         corpus=Corpus(
@@ -110,6 +111,7 @@ def sample(
             evaluation_yaml="original: speech/original\nanonymized: speech/mcadams\nseed: 0\n",
         ),
     )  # fmt: skip
+    return replace(found, notices=(*found.notices, *next_steps(found)))
 
 
 def with_attack(run: Results, who: str, **changes: object) -> Results:

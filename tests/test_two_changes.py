@@ -1,7 +1,8 @@
-"""Two of the twelve likely changes of CONTRIBUTING, made here: one row each, all else follows."""
+"""Three of the twelve likely changes of CONTRIBUTING, made here: one row each, all else follows."""
 
 import csv
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ from typer.testing import CliRunner
 
 from voxrisk import knowledge, measure
 from voxrisk.cli import app
+from voxrisk.corpus import read_audio, read_corpus, write_audio, write_corpus
+from voxrisk.corpus.audio import RATE
 from voxrisk.corpus.demo import make_demo
 from voxrisk.knowledge import Knowledge
 from voxrisk.measure.curve import Roc
@@ -17,6 +20,9 @@ from voxrisk.measure.figures import FIGURES, Figure
 from voxrisk.pipeline.evaluate import evaluate
 from voxrisk.report.html import write_report
 from voxrisk.results import Results
+from voxrisk.utility import duration, figures_of_speech
+from voxrisk.utility.estimates import ratio_estimate
+from voxrisk.utility.pairs import Measured, Pairs, by_side
 
 
 def area(curve: Roc) -> float:
@@ -65,6 +71,45 @@ def test_a_figure_is_one_row(new_figure: None, tmp_path: Path) -> None:
     assert Results.read(out).attacks[0].figures["area"].value == pytest.approx(found["area"].value)
     table = list(csv.DictReader((out / "results.csv").read_text().splitlines()))
     assert "area" in {row["figure"] for row in table}
+
+
+def loudness(pairs: Pairs) -> Measured:
+    """How much louder the speech became, in dB: what a file of a new figure would hold."""
+    levels = [np.log10(np.mean(read_audio(row) ** 2) + 1e-12) * 10 for row in pairs.both]
+    sides = by_side(levels)
+    change = np.subtract(sides["anonymized"], sides["original"]).tolist()
+    estimate = ratio_estimate(
+        "louder", change, pairs.speakers, chance=0.0, source="a test", **pairs.draw
+    )
+    return {"louder": {"anonymized": estimate}}, {"louder": change}
+
+
+def test_a_figure_of_usefulness_is_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the terminal's table, results.json and utterances.csv."""
+    monkeypatch.setattr(duration, "loudness", loudness, raising=False)
+    row = Figure(
+        label="Change of level", kind="utility", chance=0.0, unit="dB",
+        of_speech="utility.duration:loudness",
+    )  # fmt: skip
+    monkeypatch.setitem(FIGURES, "louder", row)
+    make_demo(tmp_path / "speech", voices=5, sentences=1)
+    rows = []
+    for utterance in read_corpus(tmp_path / "speech"):
+        path = tmp_path / "loud" / f"{utterance.utterance}.wav"
+        write_audio(path, 0.5 * read_audio(utterance), rate=RATE)
+        rows.append(replace(utterance, path=path))
+    write_corpus(tmp_path / "loud" / "manifest.csv", rows)
+    out = tmp_path / "out"
+    command = ["utility", str(tmp_path / "speech"), str(tmp_path / "loud"), "-o", str(out)]
+    for name in ("louder", "duration_change"):
+        command += ["--figure", name]
+    told = CliRunner().invoke(app, command)
+    assert told.exit_code == 0, told.output
+    assert "Change of level" in told.output
+    assert "louder" in figures_of_speech()
+    found = Results.read(out).utility.figures["louder"]["anonymized"]
+    assert found.value == pytest.approx(20 * np.log10(0.5), abs=0.05)
+    assert "louder" in (out / "utterances.csv").read_text().splitlines()[0]
 
 
 def test_an_attacker_is_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from facts: :meth:`Notice.pseudonymous` renames speakers and drops utterances an
 module knows every notice; a new one is a row of ``NOTICES``.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -188,6 +189,68 @@ NOTICES: dict[str, Wording] = {
         "note", "Attributes were inferred without {name}, which could not be had.{detail}"
     ),
     "undefined": Wording("note", "{figure} cannot be given: {why}."),
+    "next_mend": Wording(
+        "next",
+        "Mend the test before anything else. One of its controls failed ({question} This test "
+        "gave: {found}), so its figures show nothing.",
+    ),
+    "next_train": Wording(
+        "next",
+        "Try an attacker who learns: add speech of other people (--train) with the anonymizer "
+        "itself (--anonymizer). None of the attackers here was trained on anonymized speech, and "
+        "such attackers are usually the strongest.",
+    ),
+    "next_retrain": Wording(
+        "next",
+        "Give the {attacker} attacker more to learn from: more speakers, more utterances of each. "
+        "It failed its control, so the strongest kind of attack is missing here.",
+    ),
+    "next_replace": Wording(
+        "next",
+        "Do not rely on this protection against {criterion}: the strongest attacker does as well "
+        "as on unprotected speech. Try another anonymizer or other options, and put the runs side "
+        "by side with voxrisk compare.",
+    ),
+    "next_transcripts": Wording(
+        "next",
+        "Look at what is said, not only at how: the words alone give speakers away as well as the "
+        "voices do ({found}). No change of voice helps against that; remove names and tell-tale "
+        "passages, or publish shorter pieces.",
+    ),
+    "next_shorten": Wording(
+        "next",
+        "Publish less speech of each person. From {less} the strongest attacker finds the right "
+        "one of {speakers} people in {few:.0%} of cases, from {length} utterances in {many:.0%}.",
+    ),
+    "next_spare": Wording(
+        "next",
+        "Look at the people who stand out: {count} of {total} are found in {share:.0%} of cases or "
+        "more, the typical person in {typical:.0%}. Protect them more strongly or leave them out; "
+        "the table of exposed speakers lists them.",
+    ),
+    "next_words": Wording(
+        "next",
+        "Ask whether the speech still serves its purpose: a recogniser gets {after:.0%} of the "
+        "words wrong, {before:.0%} before. If words matter, try an anonymizer that keeps more of "
+        "them.",
+    ),
+    "next_people": Wording(
+        "next",
+        "Bring more speakers: {speakers} say little about a crowd. With {many} or more, intervals "
+        "become narrower and larger crowds can be measured.",
+    ),
+    "next_compare": Wording(
+        "next",
+        "Weigh this risk against other ways of protecting: run the same speech through another "
+        "anonymizer and read both with voxrisk compare. Here {criterion} still succeeds better "
+        "than guessing.",
+    ),
+    "next_stronger": Wording(
+        "next",
+        "Before publishing, try to be the stronger attacker: another recogniser (--encoder), more "
+        "training speech, --effort paper. Nobody here did better than guessing, which holds for "
+        "these attackers only.",
+    ),
 }
 
 
@@ -197,7 +260,7 @@ class Notice:
 
     Attributes:
         code: A key of ``NOTICES``.
-        severity: ``"serious"`` or ``"note"``.
+        severity: ``"serious"``, ``"note"``, or ``"next"`` for a step to take.
         facts: What the words need: numbers, and words that name no person, file or place.
         speakers: Ids of speakers it is about.
         utterances: Ids of utterances it is about; never in a shared file unless asked for.
@@ -219,7 +282,8 @@ class Notice:
         'Only 6 speakers:'
         """
         detail = f" {self.detail}." if self.detail else ""
-        return NOTICES[self.code].text.format(**self.facts, who=self._who(), detail=detail)
+        said = NOTICES[self.code].text.format(**self.facts, who=self._who(), detail=detail)
+        return re.sub(r"(?<=\d)%", "\u00a0%", said)  # as every other percentage of the report
 
     def pseudonymous(self, alias: Mapping[str, str]) -> "Notice":
         """The same with speakers under other names, and nothing that names a file or a place."""

@@ -498,7 +498,7 @@ def test_damaged_speech_is_not_called_private() -> None:
         }
         return [n.text for n in _words(UtilityResult(figures={"wer": sides}))]
 
-    assert "61% of the words wrong" in heard(0.06, 0.61)[0]
+    assert "61\u00a0% of the words wrong" in heard(0.06, 0.61)[0]
     assert heard(0.06, 0.2) == []
     assert heard(0.45, 0.5) == []  # hard to recognise before, too
     assert _words(UtilityResult(missing={"wer": "no transcripts"})) == []

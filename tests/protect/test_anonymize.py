@@ -16,7 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxrisk.corpus import Utterance, read_audio, read_corpus, write_audio, write_corpus
-from voxrisk.protect.anonymizers import Anonymizer, anonymizer, parse_options, wants_targets
+from voxrisk.protect.anonymizers import (
+    Anonymizer,
+    anonymizer,
+    own_code,
+    parse_options,
+    wants_targets,
+)
 from voxrisk.protect.run import TIMES, anonymize, finish
 from voxrisk.protect.targets import (
     distances,
@@ -347,6 +353,86 @@ def test_a_python_function_works_as_well(some: list[Utterance], tmp_path: Path) 
     rows = anonymize(some, tmp_path / "out", f"{__name__}:reverse_time", workers=1)
     before, after = read_audio(some[0]), read_audio(rows[0])
     np.testing.assert_allclose(after, before[::-1], atol=1e-4)
+
+
+OWN = """
+import numpy as np
+def quieter(samples, *, rate, target, seed, by=0.5):
+    return samples * by
+def wrong(samples, rate):
+    return samples
+def endless(samples, *, rate, target, seed):
+    return np.tile(samples, 10)
+def broken(samples, *, rate, target, seed):
+    return {}["nothing"]
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "own_tool.py"
+    path.write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield path
+    sys.modules.pop("own_tool", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("wrong", {}, r"must take wrong\(samples, \*, rate, target, seed\)"),
+        ("quieter", {"bye": 0.2}, "unexpected keyword argument 'bye'"),
+        ("nothing", {}, "cannot import the anonymizer own_tool:nothing"),
+        ("np", {}, "is no function"),
+    ],
+)
+def test_a_function_that_does_not_fit_is_told_the_right_signature(
+    own: Path, name: str, options: dict[str, float], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        anonymizer(f"own_tool:{name}", options)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("endless", "set shortest and longest"), ("broken", "failed .KeyError: 'nothing'.")],
+)
+def test_what_a_function_gives_back_is_checked(
+    own: Path, some: list[Utterance], tmp_path: Path, name: str, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        anonymize(some[:1], tmp_path / "out", f"own_tool:{name}", targets=some[1:], workers=1)
+    if name == "endless":
+        options = {"longest": 12}
+        anonymize(
+            some[:1], tmp_path / "long", "own_tool:endless", options=options, targets=some[1:],
+            workers=1,
+        )  # fmt: skip
+
+
+def test_code_of_the_user_that_changed_is_run_again(
+    own: Path, some: list[Utterance], tmp_path: Path
+) -> None:
+    """The key of finished work holds the code, not only its name."""
+    before = own_code("own_tool:quieter")
+    assert before == own_code("own_tool:quieter") != ""
+    own.write_text(OWN.replace("by=0.5", "by=0.25"))
+    assert own_code("own_tool:quieter") != before
+    script = tmp_path / "tool.py"
+    script.write_text("print(1)")
+    run = {"run": f"{sys.executable} {script} {{input}} {{output}}"}
+    first = own_code("command", run)
+    script.write_text("print(2)")
+    assert own_code("command", run) != first
+    assert own_code("knn") == ""
+    out = tmp_path / "out"
+    anonymize(some[:2], out, "own_tool:quieter", targets=some[3:], workers=1)
+    anonymize(
+        some[:2], out, "own_tool:quieter", targets=some[3:], workers=1
+    )  # finished, and left alone
+    own.write_text(OWN)
+    with pytest.raises(InputError, match="another run"):
+        anonymize(some[:2], out, "own_tool:quieter", targets=some[3:], workers=1)
 
 
 def test_which_anonymizers_want_targets_is_known_without_loading_models() -> None:

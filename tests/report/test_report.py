@@ -64,6 +64,17 @@ def test_renders_without_a_complaint_and_asks_for_nothing(browser, path):
         assert {u for u in seen.requests if not u.startswith("data:")} == {path.resolve().as_uri()}
 
 
+def test_steps_to_take_follow_the_verdict(page, results):
+    """As many as the results hold, in their order, what to do in bold; options do not break."""
+    shown = page.locator("#next li")
+    steps = [n for n in results.notices if n.severity == "next"]
+    assert [shown.nth(i).get_attribute("data-step") for i in range(shown.count())] == [
+        s.code for s in steps
+    ]
+    assert shown.first.inner_text().replace("\n", " ") == steps[0].text
+    assert page.locator("#next li b").count() == len(steps) > 0
+
+
 def test_its_own_policy_stops_foreign_scripts_and_requests(browser, path):
     with opened(browser, path) as seen:
         seen.page.evaluate("""() => {

@@ -78,27 +78,16 @@ def descend(
             chosen = torch.from_numpy(order[first : first + recipe.batch])
             noise = random.normal(0, recipe.noise, (len(chosen), vectors.shape[1]))
             noisy = vectors[chosen] + torch.from_numpy(noise).float() / vectors.shape[1] ** 0.5
-            mapped = noisy @ matrix
-            losses = [_loss(heads[0], mapped, truth[0][chosen], recipe)]
-            total = losses[0]
-            if len(heads) > 1:
-                losses.append(_loss(heads[1], mapped.detach(), truth[1][chosen], recipe))
-                total = total + losses[1]
-            if weight > 0:
-                total = total + _against(heads[1], mapped, truth[1][chosen], recipe, weight)
+            wanted = [label[chosen] for label in truth]
+            total, losses = _losses(heads, noisy @ matrix, wanted, recipe, weight)
             for each in (optimizer, *chasing):
                 each.zero_grad()
             total.backward()  # type: ignore[no-untyped-call]
             for each in (optimizer, *chasing):
                 each.step()
-            sums[: len(losses)] += np.array([float(loss.detach()) for loss in losses])
+            sums[: len(losses)] += losses
             steps += 1
-        with torch.no_grad():
-            mapped = vectors[held] @ matrix
-            wrong = [
-                float((head(mapped).argmax(dim=1) != label[held]).double().mean())
-                for head, label in zip(heads, truth, strict=True)
-            ]
+        wrong = _errors(heads, vectors[held] @ matrix, [label[held] for label in truth])
         known = len(heads) > 1
         done.append(
             Epoch(
@@ -113,6 +102,33 @@ def descend(
             )
         )
     return matrix.detach().double().numpy(), done
+
+
+def _losses(
+    heads: Sequence[CosineHead],
+    mapped: Tensor,
+    labels: Sequence[Tensor],
+    recipe: AdapterRecipe,
+    weight: float,
+) -> tuple[Tensor, list[float]]:
+    """What a batch minimises, and the losses of the heads in it."""
+    losses = [_loss(heads[0], mapped, labels[0], recipe)]
+    total = losses[0]
+    if len(heads) > 1:
+        losses.append(_loss(heads[1], mapped.detach(), labels[1], recipe))
+        total = total + losses[1]
+    if weight > 0:
+        total = total + _against(heads[1], mapped, labels[1], recipe, weight)
+    return total, [float(loss.detach()) for loss in losses]
+
+
+@torch.no_grad()
+def _errors(heads: Sequence[CosineHead], mapped: Tensor, labels: Sequence[Tensor]) -> list[float]:
+    """How often each head is wrong."""
+    return [
+        float((head(mapped).argmax(dim=1) != label).double().mean())
+        for head, label in zip(heads, labels, strict=True)
+    ]
 
 
 def _begun(vectors: Tensor, label: Tensor, classes: int) -> CosineHead:

@@ -142,7 +142,12 @@ def evaluate(
         if control.passed is False:
             print(f"  ! {control.question} No: {control.found}.")
     for notice in results.notices:
-        print(f"  ! {notice.text}")
+        if notice.severity != "next":
+            print(f"  ! {notice.text}")
+    print("\nWhat to do next:")
+    for step in results.notices:
+        if step.severity == "next":
+            print(f"  - {step.text}")
     print(f"\nReport: {output / 'report.html'}")
     print(f"Names behind pseudonyms and files behind warnings: {output / 'private'}")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -110,28 +110,13 @@ def train(
         for number in range(seed, seed + seeds)
     }
     if recipe == RecipeName.adapter:
-        from voxrisk.attack.adapter import train_adapter
-
+        if force:
+            (output / "training.npz").unlink(missing_ok=True)
         method = UnlearnName.reverse if adversarial else unlearn
         adapter = _adapter_recipe(changes, method)
-        rows = read_corpus(corpus)
-        for number, folder in folders.items():
-            if force:
-                (output / "training.npz").unlink(missing_ok=True)
-            adapted = train_adapter(
-                rows,
-                folder,
-                adapter,
-                encoder=start or "ecapa-voxceleb",
-                seed=number,
-                unlearn=method.value if method else None,
-                target_column=target_column,
-                device=device,
-                vectors=output / "training.npz",
-                workers=workers,
-            )
-            draw_training(folder)
-            _tell(folder, number, adapted.epochs[-1], as_json=as_json)
+        shared = {"target_column": target_column, "device": device, "workers": workers,
+                  "vectors": output / "training.npz"}  # fmt: skip
+        _train_adapters(corpus, folders, adapter, start, method, shared, as_json=as_json)
         return
     keep = start is not None and keep_statistics is not False
     whole = _encoder_recipe(recipe, changes, keep_statistics=keep)
@@ -157,6 +142,36 @@ def train(
         draw_training(folder)
         _tell(folder, number, done.epochs[-1], as_json=as_json)
     leave_world()
+
+
+def _train_adapters(
+    corpus: Path,
+    folders: Mapping[int, Path],
+    recipe: "AdapterRecipe",
+    start: str | None,
+    unlearn: UnlearnName | None,
+    shared: Mapping[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Train a map behind a ready encoder for each seed, on vectors that all of them share."""
+    from voxrisk.attack.adapter import train_adapter
+    from voxrisk.corpus import read_corpus
+    from voxrisk.report.training_figure import draw_training
+
+    rows = read_corpus(corpus)
+    for seed, folder in folders.items():
+        adapted = train_adapter(
+            rows,
+            folder,
+            recipe,
+            encoder=start or "ecapa-voxceleb",
+            seed=seed,
+            unlearn=unlearn.value if unlearn else None,
+            **shared,
+        )
+        draw_training(folder)
+        _tell(folder, seed, adapted.epochs[-1], as_json=as_json)
 
 
 def _refuse_misplaced(

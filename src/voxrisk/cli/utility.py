@@ -53,7 +53,7 @@ def utility(
     from voxrisk.corpus import read_corpus
     from voxrisk.files.atomic import output_folder, write_text
     from voxrisk.results import FILE, Methods, Results
-    from voxrisk.utility import FIGURES, measure_utility
+    from voxrisk.utility import measure_utility
 
     # A journal without results is a stopped run; what it holds is right for any settings.
     stopped = (out / JOURNAL).is_file() and not (out / FILE).exists()
@@ -63,7 +63,7 @@ def utility(
         read_corpus(anonymized),
         asr=asr,
         language=language,
-        figures=figures or FIGURES,
+        figures=figures or (),
         compat=compat,
         journal=folder / JOURNAL,
         workers=workers,

@@ -32,7 +32,7 @@ from voxrisk.measure.scorers import Scorer, cosine, pairs, ready
 from voxrisk.types import Embeddings, InputError
 
 
-class Sides(NamedTuple):
+class Roles(NamedTuple):
     """The two sides of an attack: the voices the attacker holds, and the published speech."""
 
     enrolled: Embeddings
@@ -73,7 +73,7 @@ def measure_crowd(
     if p.min_utterances > 1:
         tested = of_speakers(tested, enrolled.speaker)
     check_sides(enrolled, tested)
-    sides = Sides(enrolled, tested)
+    sides = Roles(enrolled, tested)
     return _curves(sides, sides, attacker, scorer, p)
 
 
@@ -109,11 +109,11 @@ def crowd_of_sets(
         b = of_speakers(b, a.speaker)
     check_sides(a, b)
     return _curves(
-        Sides(enrolled=a, tested=b), Sides(enrolled=b, tested=a), attacker, scorer, p
+        Roles(enrolled=a, tested=b), Roles(enrolled=b, tested=a), attacker, scorer, p
     )  # fmt: skip
 
 
-def _curves(link: Sides, isolate: Sides, attacker: str, scorer: Scorer, p: Protocol) -> Population:
+def _curves(link: Roles, isolate: Roles, attacker: str, scorer: Scorer, p: Protocol) -> Population:
     """Every L: who links with what, and who isolates whom."""
     names, models = speaker_means(link.enrolled)
     voices, predicates = speaker_means(isolate.enrolled, at_most=p.enroll_utterances, seed=p.seed)

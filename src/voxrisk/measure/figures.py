@@ -38,7 +38,9 @@ class Figure:
         source: Paper and equation.
         meaning: In a few words, for a table.
         of_curve: The function, of a :class:`Roc`; or
-        of_scores: of target and nontarget scores. Other kinds are computed together elsewhere.
+        of_scores: of target and nontarget scores; or
+        of_speech: ``"module:function"`` inside voxrisk, of original and anonymized utterances; by
+            name, because this package knows nothing of audio. Other kinds are computed together.
         least: Target trials without which it is undefined.
         rate: Whether 0 or 1 is a share of speakers, none or all, and asks for an exact bound.
         scale: Its range, where the interval is found on the arcsine scale of it.
@@ -56,6 +58,7 @@ class Figure:
     meaning: str = ""
     of_curve: Callable[[Roc], float] | None = None
     of_scores: Callable[[Floats, Floats], float] | None = None
+    of_speech: str = ""
     least: int = 1
     rate: bool = False
     scale: tuple[float, float] | None = None
@@ -185,16 +188,17 @@ FIGURES: dict[str, Figure] = {
     ),
     "wer": Figure(
         label="Word error rate", plain="Word error rate (WER)", kind="utility", chance=1.0,
-        unit="rate",
+        unit="rate", of_speech="utility.wer:measure_wer",
         meaning="share of words a speech recogniser gets wrong; lower is better",
     ),
     "pitch_correlation": Figure(
         label="Pitch correlation", kind="utility", chance=0.0,
+        of_speech="utility.pitch:measure_pitch",
         meaning="1: the melody of speech is kept; 0: it is lost",
     ),
     "dnsmos": Figure(
         label="DNSMOS overall, 1 to 5", plain="Sound quality (DNSMOS)", kind="utility", chance=1.0,
-        unit="of 5",
+        unit="of 5", of_speech="utility.quality:measure_quality",
         meaning="predicted opinion of listeners, 1 (bad) to 5 (excellent)",
     ),
     "dnsmos_signal": Figure(
@@ -205,6 +209,7 @@ FIGURES: dict[str, Figure] = {
     ),
     "duration_change": Figure(
         label="Change of duration", kind="utility", chance=0.0, unit="signed rate",
+        of_speech="utility.duration:measure_duration",
         meaning="how much longer or shorter the speech has become",
     ),
 }  # fmt: skip

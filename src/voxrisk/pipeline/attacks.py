@@ -39,7 +39,7 @@ class Attack:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class AttackPlan:
     """Attackers that will run, the training speech they share, and why others do not run."""
 
     attackers: tuple[Knowledge, ...]
@@ -47,7 +47,7 @@ class Plan:
     notices: tuple[Notice, ...]
 
 
-def plan_attacks(chosen: Evaluation, speech: Speech, stages: Stages) -> Plan:
+def plan_attacks(chosen: Evaluation, speech: Speech, stages: Stages) -> AttackPlan:
     """The attackers that can run, in order of knowledge; everything they need is checked now.
 
     Raises:
@@ -76,7 +76,7 @@ def plan_attacks(chosen: Evaluation, speech: Speech, stages: Stages) -> Plan:
         for name, needs in missing.items()
         if chosen.train and not chosen.attackers and needs == ["targets"]
     ]
-    return Plan(tuple(possible), tuple(people), tuple(notices))
+    return AttackPlan(tuple(possible), tuple(people), tuple(notices))
 
 
 def _available(chosen: Evaluation, speech: Speech) -> set[str]:
@@ -91,7 +91,7 @@ def _available(chosen: Evaluation, speech: Speech) -> set[str]:
 
 
 def run_attacks(
-    chosen: Evaluation, plan: Plan, speech: Speech, sides: Sides, stages: Stages, folder: Path
+    chosen: Evaluation, plan: AttackPlan, speech: Speech, sides: Sides, stages: Stages, folder: Path
 ) -> tuple[list[Attack], list[Notice]]:
     """Every planned attack; one that fails is named with its reason, and the others go on.
 

@@ -69,7 +69,7 @@ def run_controls(
     for attack in attacks:
         found += _positive(setting, attack, measured[attack.knowledge.name])
     for attack in attacks:
-        found += _training(setting, attack)
+        found += [*_training(setting, attack), *_targets(setting, attack)]
     found += _negative(sides, attacks, measured)
     found.append(_words(setting, list(measured.values())))
     return found
@@ -177,7 +177,7 @@ def _training(setting: _Setting, attack: Attack) -> list[Control]:
                 passed=None,
             )
         ]
-    found = [
+    return [
         Control(
             code="training",
             attacker=name,
@@ -189,22 +189,31 @@ def _training(setting: _Setting, attack: Attack) -> list[Control]:
             value=result.trained,
         )
     ]
-    if unlearn and held.targets and held.vectors is not None:
+
+
+def _targets(setting: _Setting, attack: Attack) -> list[Control]:
+    """Target voices that are unlearned must be those of the training speech."""
+    held, chosen = attack.recogniser, setting.chosen
+    if not (attack.knowledge.unlearns and held.targets and held.vectors is not None):
+        return []
+    draw = _Draw(seed=chosen.seed, resamples=chosen.limits.resamples, confidence=chosen.confidence)
+    try:
         told = target_control(held.vectors, held.targets, **draw)
-        found.append(
-            Control(
-                code="targets",
-                attacker=name,
-                question="Are the target voices that the attacker unlearns those of its training "
-                "speech?",
-                expected="before unlearning they can be told better than by chance",
-                found=f"told wrongly in {_percent(told.ver_target.value)} of held-out utterances, "
-                f"by chance in {_percent(told.ver_target.chance)}",
-                passed=not told.failed,
-                value=told.ver_target,
-            )
+    except InputError:
+        return []  # too little training speech to judge; the control of the training says so
+    return [
+        Control(
+            code="targets",
+            attacker=attack.knowledge.name,
+            question="Are the target voices that the attacker unlearns those of its training "
+            "speech?",
+            expected="before unlearning they can be told better than by chance",
+            found=f"told wrongly in {_percent(told.ver_target.value)} of held-out utterances, "
+            f"by chance in {_percent(told.ver_target.chance)}",
+            passed=not told.failed,
+            value=told.ver_target,
         )
-    return found
+    ]
 
 
 def _negative(

@@ -124,6 +124,7 @@ def anonymize_stage(
     purpose: str = "evaluation",
 ) -> tuple[list[Utterance], Anonymizer]:
     """Anonymize ``rows`` as the evaluation says; attackers draw with a seed of their own."""
+    from voxrisk.protect.anonymizers import own_code
     from voxrisk.protect.run import TIMES, anonymize
 
     name = name or chosen.anonymizer or ""
@@ -140,6 +141,8 @@ def anonymize_stage(
         "targets": digest_corpus(targets, hashes) if targets else None,
         "seed": seed,
     }
+    if code := own_code(name, options):
+        inputs["code"] = code
 
     def make(folder: Path) -> None:
         anonymize(

@@ -1,11 +1,15 @@
 """The anonymizers by name. Each is a plain function; this is the one shape they share."""
 
+import hashlib
 import importlib
 import inspect
 import json
+import shlex
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +18,8 @@ from voxrisk.corpus.audio import RATE
 from voxrisk.types import InputError
 
 Samples = NDArray[np.float32]
+SIGNATURE = "{}(samples, *, rate, target, seed)"
+LIMITS = {"shortest": 0.5, "longest": 2.0}  # times the input: what a user's own code may give back
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,7 @@ class Anonymizer:
         keeps_duration: Whether the output must be as long as the input.
         target_seconds: How much speech of a target speaker is used.
         pool: How a pseudo-speaker is put together from several target speakers, if it is.
+        identity: Hash of the user's own code or script: when it changes, work is done again.
     """
 
     name: str
@@ -40,6 +47,7 @@ class Anonymizer:
     keeps_duration: bool = True
     target_seconds: float = 120.0
     pool: Mapping[str, Any] | None = None
+    identity: str = ""
 
 
 def _mcadams(*, alpha: float | None = None, low: float = 0.5, high: float = 0.9) -> Anonymizer:
@@ -180,6 +188,7 @@ def _command(
         parameters={"run": run, "timeout": timeout, "shortest": shortest, "longest": longest},
         keeps_duration=False,
         target_seconds=target_seconds,
+        identity=own_code("command", {"run": run}),
     )
 
 
@@ -223,17 +232,77 @@ def wants_targets(name: str, options: Mapping[str, Any] | None = None) -> bool:
     return anonymizer(name, options).learn is not None
 
 
-def _from_function(name: str, options: dict[str, Any]) -> Anonymizer:
+def own_code(name: str, options: Mapping[str, Any] | None = None) -> str:
+    """Hash of the user's code behind an anonymizer: its module, or the files its command names.
+
+    Empty for the anonymizers of voxrisk, whose code goes with the version. What the code imports,
+    or a program reads by itself, is not seen.
+    """
+    if name == "command":
+        words = shlex.split(str((options or {}).get("run", "")))
+        named = [Path(place) for word in words[:1] if (place := shutil.which(word))]
+        named += [Path(word) for word in words[1:]]
+    elif ":" in name:
+        module = inspect.getsourcefile(inspect.unwrap(_function(name)))
+        named = [Path(module)] if module else []
+    else:
+        return ""
+    digest = hashlib.sha256()
+    for path in named:
+        if path.is_file():
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _function(name: str) -> Callable[..., Any]:
     module, _, attribute = name.partition(":")
     try:
         function = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise InputError(f"cannot import the anonymizer {name}: {error}") from error
+    if not callable(function):
+        raise InputError(f"{name} is no function; it must be {SIGNATURE.format(attribute)}")
+    return cast("Callable[..., Any]", function)
+
+
+def _from_function(name: str, options: dict[str, Any]) -> Anonymizer:
+    function = _function(name)
+    given = dict(options)
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # compiled code may have none
+        signature = None
+    takes = signature.parameters if signature else {}
+    limits = {
+        key: float(given.pop(key) if key in given and key not in takes else value)
+        for key, value in LIMITS.items()
+    }
+    if signature:
+        try:
+            signature.bind(None, rate=RATE, target=[], seed=0, **given)
+        except TypeError as error:
+            wanted = SIGNATURE.format(name.partition(":")[2])
+            raise InputError(
+                f"the anonymizer {name} cannot be called ({error}); it has the signature "
+                f"{signature} and must take {wanted}, and options of --set by name"
+            ) from error
 
     def convert(samples: Samples, voices: Sequence[Any], generator: Any) -> Samples:
         seed = int(generator.integers(2**31))
         target = list(voices[0]) if voices else []
-        return np.asarray(function(samples, rate=RATE, target=target, seed=seed, **options))
+        try:
+            out = np.asarray(function(samples, rate=RATE, target=target, seed=seed, **given))
+        except InputError:
+            raise
+        except Exception as error:  # somebody else's code may raise anything
+            raise InputError(f"{name} failed ({type(error).__name__}: {error})") from error
+        ratio = out.size / len(samples)
+        if not limits["shortest"] <= ratio <= limits["longest"]:
+            raise InputError(
+                f"{name} gave {out.size / RATE:.2f} s for {len(samples) / RATE:.2f} s of speech; "
+                "set shortest and longest (times the input) if that is right"
+            )
+        return out
 
     return Anonymizer(
         name,
@@ -241,6 +310,7 @@ def _from_function(name: str, options: dict[str, Any]) -> Anonymizer:
         learn=lambda speaker, utterances: list(utterances),
         parameters=options,
         keeps_duration=False,
+        identity=own_code(name),
     )
 
 

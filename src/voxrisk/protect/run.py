@@ -50,7 +50,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Run:
     """What all jobs of a run share."""
 
     name: str
@@ -115,16 +115,17 @@ def anonymize(
         "seed": seed,
         "utterances": len(corpus),
         "jobs": _digest(jobs),
+        **({"code": tool.identity} if tool.identity else {}),
     }
     if not _open_run(out, settings, [row.utterance for row in corpus], force=force):
         return read_corpus(out)
-    plan = Plan(name, json.dumps(options or {}, sort_keys=True), seed, out)
+    run = Run(name, json.dumps(options or {}, sort_keys=True), seed, out)
     made = resumable(
-        functools.partial(_convert, plan),
+        functools.partial(_convert, run),
         jobs,
         key=lambda job: hash_of(settings, job.row.utterance, job.unit, job.row, job.targets),
         journal=out / JOURNAL,
-        files=functools.partial(_files, plan),
+        files=functools.partial(_files, run),
         group=lambda job: tuple(name for name, _ in job.targets),  # a voice is learnt once
         batch=MOST_TOGETHER,
         workers=workers,
@@ -225,11 +226,11 @@ def _voice(name: str, options: str, speaker: str, paths: tuple[tuple[Any, ...], 
     return learn(speaker, [read_audio(row, rate=RATE) for row in rows])
 
 
-def _convert(plan: Plan, job: Job) -> dict[str, Any] | Failed:
+def _convert(run: Run, job: Job) -> dict[str, Any] | Failed:
     """Convert one utterance; returns what the manifest must know, or why it failed."""
     before = _cpu_seconds()
     try:
-        line = _convert_speech(plan, job)
+        line = _convert_speech(run, job)
     except (InputError, ValueError) as error:
         return Failed(f"{job.row.utterance}: {error}")
     return {**line, "cpu_seconds": round(_cpu_seconds() - before, 4)}
@@ -241,25 +242,25 @@ def _cpu_seconds() -> float:
     return used.user + used.system + used.children_user + used.children_system
 
 
-def _convert_speech(plan: Plan, job: Job) -> dict[str, Any]:
-    tool = _tool(plan.name, plan.options)
+def _convert_speech(run: Run, job: Job) -> dict[str, Any]:
+    tool = _tool(run.name, run.options)
     voices = [
-        _voice(plan.name, plan.options, name, tuple((r.path, r.start, r.end, r.copy) for r in rows))
+        _voice(run.name, run.options, name, tuple((r.path, r.start, r.end, r.copy) for r in rows))
         for name, rows in job.targets
     ]
     samples = read_audio(job.row, rate=RATE)
-    generator = unit_generator(plan.seed, "convert", job.unit)
+    generator = unit_generator(run.seed, "convert", job.unit)
     drawn = tool.draw(generator)
     length = len(samples) if tool.keeps_duration else None
     protected, scale = finish(tool.convert(samples, voices, generator, **drawn), length=length)
     # The journal knows its hash, and all files are synced before the manifest is written.
-    write_audio(plan.out / _file(job.row.utterance), protected, rate=RATE, sync=False)
+    write_audio(run.out / _file(job.row.utterance), protected, rate=RATE, sync=False)
     changed = {"scale": round(scale, 6)} if scale < 1 else {}
     return {"duration": len(protected) / RATE, "drawn": {**drawn, **changed}}
 
 
-def _files(plan: Plan, job: Job, _: Any) -> list[Path]:
-    return [plan.out / _file(job.row.utterance)]
+def _files(run: Run, job: Job, _: Any) -> list[Path]:
+    return [run.out / _file(job.row.utterance)]
 
 
 def _file(utterance: str) -> Path:

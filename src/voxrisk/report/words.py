@@ -1,10 +1,13 @@
 """How the pages print figures: percent with one decimal, intervals, and chances as "1 in 3"."""
 
 import math
+import re
+
+from markupsafe import Markup, escape
 
 from voxrisk.measure import FIGURES
 from voxrisk.report import style
-from voxrisk.results import AttackResult
+from voxrisk.results import AttackResult, Criterion
 from voxrisk.types import Estimate
 
 LABELS = {name: figure.plain or figure.label for name, figure in FIGURES.items()}
@@ -16,6 +19,9 @@ LEVELS = {
     "not assessed": "Not assessed",
     "test failed": "The test failed",
 }
+# How far "better than guessing" goes on the way from guessing to no protection at all.
+DEGREES = ((0.25, "A little better than guessing"), (0.75, "Clearly better than guessing"),
+           (1.0, "Close to no protection"))  # fmt: skip
 _FRACTIONS = ((1, 10), (1, 5), (1, 4), (3, 10), (1, 3), (2, 5), (1, 2), (3, 5), (2, 3), (7, 10),
               (3, 4), (4, 5), (9, 10), (19, 20))  # fmt: skip
 
@@ -159,3 +165,37 @@ def p_text(p: float) -> str:
     ('< 0.001', '0.031')
     """
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def badge(criterion: Criterion) -> tuple[int, str]:
+    """The degree of a finding (1 to 3, or 0 where it has none) and its words.
+
+    A finding above chance is placed on the way from guessing to the attack on original speech, so
+    that 22 % and 88 % do not get the same label.
+    """
+    value, original = criterion.value, criterion.original
+    words = LEVELS[criterion.level]
+    if criterion.level != "above chance" or value is None or original is None:
+        return 0, words
+    whole = original.value - value.chance
+    if whole <= 0:
+        return 0, words
+    share = (value.value - value.chance) / whole
+    for degree, (limit, said) in enumerate(DEGREES, 1):
+        if share < limit or degree == len(DEGREES):
+            return degree, said
+    raise AssertionError(share)
+
+
+def step(text: str) -> Markup:
+    """A step to take: what to do in bold, then the reason; options of commands stay whole.
+
+    >>> step("Try more: add --train. It is worth it.")
+    Markup('<b>Try more:</b> add <code>--train</code>. It is worth it.')
+    """
+    found = re.match(r"(.+?[.:])\s+(.*)", text, re.DOTALL)
+    action, reason = (found[1], found[2]) if found else (text, "")
+    marked = re.sub(
+        r"--[a-z]+(-[a-z]+)*|voxrisk [a-z]+", r"<code>\g<0></code>", str(escape(reason))
+    )
+    return Markup(f"<b>{escape(action)}</b> {marked}")

@@ -1,17 +1,17 @@
 """What the speech is still good for: understood, melodious, pleasant, as long as before."""
 
-from voxrisk.utility.measuring import FIGURES, Utility, measure_utility
+from voxrisk.utility.measuring import Utility, figures_of_speech, measure_utility
 from voxrisk.utility.pitch import pitch_correlation, pitch_correlations, track_pitch
 from voxrisk.utility.quality import Quality, dnsmos, rate_quality
 from voxrisk.utility.text import normalise
 from voxrisk.utility.wer import WordErrors, transcribe, word_error_rate, word_errors
 
 __all__ = [
-    "FIGURES",
     "Quality",
     "Utility",
     "WordErrors",
     "dnsmos",
+    "figures_of_speech",
     "measure_utility",
     "normalise",
     "pitch_correlation",

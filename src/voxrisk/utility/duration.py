@@ -4,8 +4,24 @@ from collections.abc import Sequence
 
 from voxrisk.corpus import Utterance
 from voxrisk.corpus.audio import audio_seconds
+from voxrisk.utility.estimates import ratio_estimate
+from voxrisk.utility.pairs import Measured, Pairs
 
 SOURCE = "mean of anonymized / original − 1 over utterances"
+
+
+def measure_duration(pairs: Pairs) -> Measured:
+    """The mean change of duration."""
+    changes = duration_changes(pairs.original, pairs.anonymized)
+    estimate = ratio_estimate(
+        "duration_change",
+        changes,
+        pairs.speakers,
+        chance=0.0,
+        source=SOURCE,
+        **pairs.draw,
+    )
+    return {"duration_change": {"anonymized": estimate}}, {"duration_change": changes}
 
 
 def duration_changes(original: Sequence[Utterance], anonymized: Sequence[Utterance]) -> list[float]:

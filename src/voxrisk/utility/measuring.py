@@ -1,24 +1,19 @@
 """What the speech is still good for, before and after protection, in one call."""
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from voxrisk.corpus import Utterance
+from voxrisk.measure import FIGURES
 from voxrisk.results import UtilityResult
-from voxrisk.types import Estimate, InputError, MissingExtraError, require
-from voxrisk.utility import duration, pitch, quality, wer
-from voxrisk.utility.estimates import ratio_estimate
-from voxrisk.utility.text import normalise
+from voxrisk.types import InputError, MissingExtraError
+from voxrisk.utility.pairs import BySide, Cells, Measured, MissingFigureError, Pairs, pair
 
-FIGURES = ("wer", "pitch_correlation", "dnsmos", "duration_change")
-COMPATS = (pitch.COMPAT, quality.COMPAT)
-SHOWN = 10
-
-Sides = dict[str, Estimate]
-Cells = dict[str, list[Any]]
+# Whose way of computing a figure can be repeated: of the pitch correlation, and of DNSMOS.
+COMPATS = ("voiceprivacy2022", "speechmos")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +26,7 @@ class Utility:
         rows: One dictionary for each utterance, the columns of ``utterances.csv``.
     """
 
-    figures: Mapping[str, Sides]
+    figures: Mapping[str, BySide]
     missing: Mapping[str, str]
     rows: Sequence[Mapping[str, Any]]
 
@@ -45,28 +40,6 @@ class Utility:
         return UtilityResult(figures=self.figures, missing=self.missing, untrusted=untrusted)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pairs:
-    """Original and anonymized utterances side by side, and how to estimate and to work."""
-
-    original: Sequence[Utterance]
-    anonymized: Sequence[Utterance]
-    texts: Sequence[str | None]
-    asr: str
-    language: str | None
-    compat: str | None
-    draw: Mapping[str, Any]  # resamples, seed, confidence
-    work: Mapping[str, Any]  # journal, workers
-
-    @property
-    def speakers(self) -> list[str]:
-        return [row.speaker for row in self.original]
-
-    @property
-    def sides(self) -> dict[str, Sequence[Utterance]]:
-        return {"original": self.original, "anonymized": self.anonymized}
-
-
 def measure_utility(
     original: Sequence[Utterance],
     anonymized: Sequence[Utterance],
@@ -74,7 +47,7 @@ def measure_utility(
     transcripts: Mapping[str, str] | None = None,
     asr: str = "whisper-tiny.en",
     language: str | None = None,
-    figures: Sequence[str] = FIGURES,
+    figures: Sequence[str] = (),
     compat: str | None = None,
     journal: Path | str | None = None,
     workers: int | None = None,
@@ -95,7 +68,7 @@ def measure_utility(
         transcripts: Utterance id to text; None takes the ``text`` of the tables.
         asr: Recogniser, see :func:`voxrisk.utility.wer.transcribe`.
         language: Language tag; None takes that of the table, else English.
-        figures: Which of FIGURES to measure.
+        figures: Which to measure, of :func:`figures_of_speech`; none named means all.
         compat: ``"voiceprivacy2022"`` for that challenge's code of the pitch correlation,
             ``"speechmos"`` for DNSMOS with a window at every second.
         journal: File that keeps what is done for each utterance.
@@ -108,40 +81,29 @@ def measure_utility(
         InputError: If the two do not hold the same ids (the message names them), a file cannot be
             read, or an option is unknown.
     """
-    if unknown := [name for name in figures if name not in FIGURES]:
-        raise InputError(f"no utility figure {unknown[0]!r}; known are {', '.join(FIGURES)}")
+    known = figures_of_speech()
+    if unknown := [name for name in figures if name not in known]:
+        raise InputError(f"no utility figure {unknown[0]!r}; known are {', '.join(known)}")
     if compat not in (None, *COMPATS):
         raise InputError(f"utility knows compat={' and '.join(map(repr, COMPATS))}, not {compat!r}")
     other = pair(original, anonymized)
-    known = {row.utterance: row.text for row in anonymized}
-    if transcripts is not None and not known.keys() & transcripts.keys():
-        raise InputError(
-            f"none of the {len(transcripts)} transcripts has the id of an utterance; "
-            f"ids are like {original[0].utterance!r}"
-        )
-    texts = [
-        transcripts.get(row.utterance)
-        if transcripts is not None
-        else row.text or known[row.utterance]
-        for row in original
-    ]
-    pairs = _Pairs(
+    pairs = Pairs(
         original,
         other,
-        texts,
+        _texts(original, other, transcripts),
         asr,
         language,
         compat,
         {"resamples": resamples, "seed": seed, "confidence": confidence},
         {"journal": journal, "workers": workers},
     )
-    found: dict[str, Sides] = {}
+    found: dict[str, BySide] = {}
     missing: dict[str, str] = {}
     cells: Cells = {}
-    for name in figures:
+    for name in figures or known:
         try:
-            estimates, columns = _MEASURES[name](pairs)
-        except (_MissingFigureError, MissingExtraError) as error:
+            estimates, columns = _measure(name, pairs)
+        except (MissingFigureError, MissingExtraError) as error:
             missing[name] = str(error)
             continue
         found |= estimates
@@ -154,169 +116,29 @@ def measure_utility(
     return Utility(found, missing, rows)
 
 
-def pair(original: Sequence[Utterance], anonymized: Sequence[Utterance]) -> list[Utterance]:
-    """The anonymized version of each original utterance, by id.
-
-    Raises:
-        InputError: If there are none, an id stands twice, or an id is on one side only.
-    """
-    if not original:
-        raise InputError("no original utterances to measure utility on")
-    sides = []
-    for side, rows in (("original", original), ("anonymized", anonymized)):
-        by_id = {row.utterance: row for row in rows}
-        counts = Counter(row.utterance for row in rows)
-        if doubled := [name for name, count in counts.items() if count > 1]:
-            raise InputError(f"{side} speech: utterance ids that stand twice: {_named(doubled)}")
-        sides.append(by_id)
-    left, right = sides
-    problems = []
-    if absent := [name for name in left if name not in right]:
-        problems.append(f"original utterances without an anonymized version: {_named(absent)}")
-    if absent := [name for name in right if name not in left]:
-        problems.append(f"anonymized utterances without an original: {_named(absent)}")
-    if problems:
-        raise InputError("; ".join(problems) + ". Both sides need the same utterance ids")
-    return [right[name] for name in left]
+def figures_of_speech() -> tuple[str, ...]:
+    """The figures that are measured by themselves; some bring others along (DNSMOS three)."""
+    return tuple(name for name, figure in FIGURES.items() if figure.of_speech)
 
 
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{len(names)} ({', '.join(names[:SHOWN])}{more})"
+def _measure(name: str, pairs: Pairs) -> Measured:
+    measured: Measured = resolve_name(f"voxrisk.{FIGURES[name].of_speech}")(pairs)
+    return measured
 
 
-class _MissingFigureError(Exception):
-    """The input does not hold what this figure needs; the others are measured all the same."""
-
-
-def _language(rows: Sequence[Utterance]) -> str:
-    languages = sorted({row.language for row in rows if row.language})
-    if len(languages) > 1:
-        raise InputError(
-            f"utterances are in several languages ({', '.join(languages)}); measure each by "
-            "itself, or name the one to recognise with `voxrisk utility … --language`"
-        )
-    return languages[0] if languages else "en"
-
-
-def _wer(pairs: _Pairs) -> tuple[dict[str, Sides], Cells]:
-    kept = [i for i, text in enumerate(pairs.texts) if text and text.strip()]
-    if not kept:
-        raise _MissingFigureError("no transcripts; add the column text to manifest.csv")
-    try:
-        language = pairs.language or _language(pairs.original)
-        wer.check_language(pairs.asr, language)
-    except InputError as error:
-        raise _MissingFigureError(str(error)) from error
-    if not any(normalise(str(pairs.texts[i]), language=language) for i in kept):
-        raise _MissingFigureError("the transcripts hold no words")
-    require("jiwer", extra="utility")  # before the long work, not after it
-    cells: Cells = {"text": list(pairs.texts)}
-    estimates: Sides = {}
-    left_out = len(pairs.texts) - len(kept)
-    # Both sides in one go: the workers load the recogniser once.
-    said = wer.transcribe(
-        [rows[i] for rows in pairs.sides.values() for i in kept],
-        asr=pairs.asr,
-        language=language,
-        **pairs.work,
-    )
-    for side, heard in _by_side(pairs, said).items():
-        errors = [
-            wer.word_errors(str(pairs.texts[i]), words, language=language)
-            for i, words in zip(kept, heard, strict=True)
+def _texts(
+    original: Sequence[Utterance],
+    anonymized: Sequence[Utterance],
+    transcripts: Mapping[str, str] | None,
+) -> list[str | None]:
+    """What was said in each utterance: from the transcripts, else from the tables."""
+    if transcripts is None:
+        return [
+            before.text or after.text for before, after in zip(original, anonymized, strict=True)
         ]
-        estimates[side] = wer.word_error_rate(
-            errors,
-            [pairs.speakers[i] for i in kept],
-            n={"left_out": left_out} if left_out else None,
-            parameters={"asr": pairs.asr, "language": language},
-            **pairs.draw,
+    if not {row.utterance for row in original} & transcripts.keys():
+        raise InputError(
+            f"none of the {len(transcripts)} transcripts has the id of an utterance; "
+            f"ids are like {original[0].utterance!r}"
         )
-        cells["words"] = _spread([e.words for e in errors], kept, len(pairs.texts))
-        cells[f"errors_{side}"] = _spread([e.errors for e in errors], kept, len(pairs.texts))
-        cells[f"heard_{side}"] = _spread(heard, kept, len(pairs.texts))
-    trust = wer.trust(estimates["original"].value)
-    trusted = {
-        side: replace(estimate, parameters={**estimate.parameters, **trust})
-        for side, estimate in estimates.items()
-    }
-    return {"wer": trusted}, cells
-
-
-def _by_side(pairs: _Pairs, values: Sequence[Any]) -> dict[str, Sequence[Any]]:
-    """Values of the original utterances, then of as many anonymized ones, by side."""
-    half = len(values) // 2
-    return dict(zip(pairs.sides, (values[:half], values[half:]), strict=True))
-
-
-def _spread(values: Sequence[Any], places: Sequence[int], length: int) -> list[Any]:
-    whole: list[Any] = [None] * length
-    for place, value in zip(places, values, strict=True):
-        whole[place] = value
-    return whole
-
-
-def _pitch(pairs: _Pairs) -> tuple[dict[str, Sides], Cells]:
-    compat = pairs.compat if pairs.compat == pitch.COMPAT else None
-    found = pitch.pitch_correlations(pairs.original, pairs.anonymized, compat=compat, **pairs.work)
-    kept = [i for i, value in enumerate(found) if not isinstance(value, str)]
-    if not kept:
-        raise _MissingFigureError(f"no utterance has a pitch to compare ({found[0]})")
-    estimate = ratio_estimate(
-        "pitch_correlation",
-        [found[i] for i in kept],
-        [pairs.speakers[i] for i in kept],
-        chance=0.0,
-        source=pitch.COMPAT_SOURCE if compat else pitch.SOURCE,
-        n={"left_out": len(found) - len(kept)},
-        parameters={"compat": compat},
-        **pairs.draw,
-    )
-    numbers = [None if isinstance(value, str) else value for value in found]
-    return {"pitch_correlation": {"anonymized": estimate}}, {"pitch_correlation": numbers}
-
-
-def _dnsmos(pairs: _Pairs) -> tuple[dict[str, Sides], Cells]:
-    names = {"dnsmos": "overall", "dnsmos_signal": "signal", "dnsmos_background": "background"}
-    compat = pairs.compat if pairs.compat == quality.COMPAT else None
-    estimates: dict[str, Sides] = {name: {} for name in names}
-    cells: Cells = {}
-    both = [*pairs.original, *pairs.anonymized]
-    marked = quality.rate_quality(both, compat=compat, **pairs.work)
-    for side, marks in _by_side(pairs, marked).items():
-        for name, mark in names.items():
-            values = [getattr(m, mark) for m in marks]
-            cells[f"{name}_{side}"] = values
-            estimates[name][side] = ratio_estimate(
-                name,
-                values,
-                pairs.speakers,
-                chance=quality.LOWEST_MARK,
-                source=quality.SOURCE,
-                n={"silent": sum(m.silent for m in marks)},
-                parameters={"compat": compat},
-                **pairs.draw,
-            )
-    return estimates, cells
-
-
-def _duration(pairs: _Pairs) -> tuple[dict[str, Sides], Cells]:
-    changes = duration.duration_changes(pairs.original, pairs.anonymized)
-    estimate = ratio_estimate(
-        "duration_change",
-        changes,
-        pairs.speakers,
-        chance=0.0,
-        source=duration.SOURCE,
-        **pairs.draw,
-    )
-    return {"duration_change": {"anonymized": estimate}}, {"duration_change": changes}
-
-
-_MEASURES: dict[str, Callable[[_Pairs], tuple[dict[str, Sides], Cells]]] = {
-    "wer": _wer,
-    "pitch_correlation": _pitch,
-    "dnsmos": _dnsmos,
-    "duration_change": _duration,
-}
+    return [transcripts.get(row.utterance) for row in original]

@@ -17,6 +17,8 @@ from voxrisk.corpus import Utterance, read_audio
 from voxrisk.corpus.audio import RATE
 from voxrisk.journal import hash_of, resumable
 from voxrisk.types import InputError
+from voxrisk.utility.estimates import ratio_estimate
+from voxrisk.utility.pairs import Measured, MissingFigureError, Pairs
 from voxrisk.vocoder import HIGHEST, LOWEST, pyworld
 
 Floats = NDArray[np.float64]
@@ -92,6 +94,27 @@ def pitch_correlations(
         workers=workers,
         label="correlating pitch",
     )
+
+
+def measure_pitch(pairs: Pairs) -> Measured:
+    """The mean correlation of the melody before and after."""
+    compat = pairs.compat if pairs.compat == COMPAT else None
+    found = pitch_correlations(pairs.original, pairs.anonymized, compat=compat, **pairs.work)
+    kept = [i for i, value in enumerate(found) if not isinstance(value, str)]
+    if not kept:
+        raise MissingFigureError(f"no utterance has a pitch to compare ({found[0]})")
+    estimate = ratio_estimate(
+        "pitch_correlation",
+        [found[i] for i in kept],
+        [pairs.speakers[i] for i in kept],
+        chance=0.0,
+        source=COMPAT_SOURCE if compat else SOURCE,
+        n={"left_out": len(found) - len(kept)},
+        parameters={"compat": compat},
+        **pairs.draw,
+    )
+    numbers = [None if isinstance(value, str) else value for value in found]
+    return {"pitch_correlation": {"anonymized": estimate}}, {"pitch_correlation": numbers}
 
 
 def _world() -> Any:

@@ -1,8 +1,7 @@
 """DNSMOS P.835: the mark a listener would give to how the speech sounds, guessed by a network.
 
 Speech (SIG), background (BAK) and the whole (OVRL), from 1 (bad) to 5 (excellent). The trained
-network lies in the package ``speechmos`` of its authors; only its weights are used, because the
-package's own code needs librosa for another figure.
+network is one ONNX file of its authors' package ``speechmos``, through the model store.
 """
 
 import functools
@@ -18,7 +17,10 @@ from numpy.typing import NDArray
 from voxrisk.corpus import Utterance, read_audio
 from voxrisk.corpus.audio import RATE
 from voxrisk.journal import hash_of, resumable
+from voxrisk.models import MODELS, model_path
 from voxrisk.types import InputError, require
+from voxrisk.utility.estimates import ratio_estimate
+from voxrisk.utility.pairs import BySide, Cells, Measured, Pairs, by_side
 
 WINDOW = 144_160  # samples, 9.01 s
 SILENCE = 1e-4  # largest sample of a file that holds nothing: three steps of 16-bit audio
@@ -96,7 +98,7 @@ def rate_quality(
     """The marks of each utterance; what ``journal`` knows is not done again."""
     check_compat(compat)
     _session()
-    versions = [version("speechmos"), version("onnxruntime")]
+    versions = [MODELS["dnsmos"].files[0].sha256, version("onnxruntime")]
     settings = {"what": "dnsmos 1", "compat": compat, "versions": versions}
     found = resumable(
         functools.partial(_rate, compat),
@@ -114,11 +116,34 @@ def _rate(compat: str | None, row: Utterance) -> list[Any]:
     return [marks.overall, marks.signal, marks.background, marks.silent]
 
 
+def measure_quality(pairs: Pairs) -> Measured:
+    """Mean marks for the whole, the speech and the background, before and after."""
+    names = {"dnsmos": "overall", "dnsmos_signal": "signal", "dnsmos_background": "background"}
+    compat = pairs.compat if pairs.compat == COMPAT else None
+    estimates: dict[str, BySide] = {name: {} for name in names}
+    cells: Cells = {}
+    marked = rate_quality(pairs.both, compat=compat, **pairs.work)
+    for side, marks in by_side(marked).items():
+        for name, mark in names.items():
+            values = [getattr(m, mark) for m in marks]
+            cells[f"{name}_{side}"] = values
+            estimates[name][side] = ratio_estimate(
+                name,
+                values,
+                pairs.speakers,
+                chance=LOWEST_MARK,
+                source=SOURCE,
+                n={"silent": sum(m.silent for m in marks)},
+                parameters={"compat": compat},
+                **pairs.draw,
+            )
+    return estimates, cells
+
+
 @functools.lru_cache(maxsize=1)
 def _session() -> Any:
     runtime: Any = require("onnxruntime", extra="utility")
-    home = Path(str(require("speechmos", extra="utility").__file__)).parent
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    weights = str(home / "dnsmos_models" / "sig_bak_ovr.onnx")
+    weights = str(model_path("dnsmos"))
     return runtime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])

@@ -7,7 +7,7 @@ sampling), so the same audio always gives the same words.
 import functools
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from voxrisk.journal import hash_of, resumable
 from voxrisk.models import MODELS, model_path
 from voxrisk.types import Estimate, InputError, require
 from voxrisk.utility.estimates import ratio_estimate
+from voxrisk.utility.pairs import BySide, Cells, Measured, MissingFigureError, Pairs, by_side
 from voxrisk.utility.text import normalise
 
 WINDOW = 30.0  # seconds Whisper hears at once
@@ -233,3 +234,66 @@ def _recognise(model: Any, row: Utterance, language: str) -> str:
         max_new_tokens=10 + int(10 * min(seconds, WINDOW)),
     )
     return " ".join(segment.text.strip() for segment in segments).strip()
+
+
+def measure_wer(pairs: Pairs) -> Measured:
+    """Word error rates before and after, and whether they can be compared."""
+    kept = [i for i, text in enumerate(pairs.texts) if text and text.strip()]
+    if not kept:
+        raise MissingFigureError("no transcripts; add the column text to manifest.csv")
+    try:
+        language = pairs.language or _language(pairs.original)
+        check_language(pairs.asr, language)
+    except InputError as error:
+        raise MissingFigureError(str(error)) from error
+    if not any(normalise(str(pairs.texts[i]), language=language) for i in kept):
+        raise MissingFigureError("the transcripts hold no words")
+    require("jiwer", extra="utility")  # before the long work, not after it
+    cells: Cells = {"text": list(pairs.texts)}
+    estimates: BySide = {}
+    left_out = len(pairs.texts) - len(kept)
+    # Both sides in one go: the workers load the recogniser once.
+    said = transcribe(
+        [rows[i] for rows in (pairs.original, pairs.anonymized) for i in kept],
+        asr=pairs.asr,
+        language=language,
+        **pairs.work,
+    )
+    for side, heard in by_side(said).items():
+        errors = [
+            word_errors(str(pairs.texts[i]), words, language=language)
+            for i, words in zip(kept, heard, strict=True)
+        ]
+        estimates[side] = word_error_rate(
+            errors,
+            [pairs.speakers[i] for i in kept],
+            n={"left_out": left_out} if left_out else None,
+            parameters={"asr": pairs.asr, "language": language},
+            **pairs.draw,
+        )
+        cells["words"] = _spread([e.words for e in errors], kept, len(pairs.texts))
+        cells[f"errors_{side}"] = _spread([e.errors for e in errors], kept, len(pairs.texts))
+        cells[f"heard_{side}"] = _spread(heard, kept, len(pairs.texts))
+    trusted = trust(estimates["original"].value)
+    compared = {
+        side: replace(estimate, parameters={**estimate.parameters, **trusted})
+        for side, estimate in estimates.items()
+    }
+    return {"wer": compared}, cells
+
+
+def _language(rows: Sequence[Utterance]) -> str:
+    languages = sorted({row.language for row in rows if row.language})
+    if len(languages) > 1:
+        raise InputError(
+            f"utterances are in several languages ({', '.join(languages)}); measure each by "
+            "itself, or name the one to recognise with `voxrisk utility … --language`"
+        )
+    return languages[0] if languages else "en"
+
+
+def _spread(values: Sequence[Any], places: Sequence[int], length: int) -> list[Any]:
+    whole: list[Any] = [None] * length
+    for place, value in zip(places, values, strict=True):
+        whole[place] = value
+    return whole
