@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from voxrisk.corpus import Utterance
 from voxrisk.corpus.attributes import (
@@ -55,71 +56,90 @@ def infer_attributes(
         InputError: If a column that was asked for is not in the manifest.
     """
     wanted = _wanted(chosen, speech)
-    if not wanted:
-        return None, []
-    notices = [n for a, use in wanted for n in _notices(chosen, speech, a, use)]
+    notices = [n for a, _ in wanted for n in _notices(chosen, speech, a)]
     usable = [(a, use) for a, use in wanted if not a.refused]
-    refused = [AttributeResult(name=a.name, use=use, refused=a.refused) for a, use in wanted
-               if a.refused]  # fmt: skip
+    refused = [
+        AttributeResult(name=a.name, use=use, refused=a.refused) for a, use in wanted if a.refused
+    ]
     if not usable:
-        return InferenceResult(attributes=tuple(refused)), notices
+        return (InferenceResult(attributes=tuple(refused)) if refused else None), notices
     if nameless := [a.name for a, _ in usable if not _origin_known(speech, a.name)]:
         names = " and ".join(nameless)
         notices.append(notice("attribute_origin", names=names, example=nameless[0]))
     encoders, missing = _encoders(chosen, speech, stages)
-    notices += missing
     trained = _training(chosen, speech, stages)
-    known = {name: a for a, _ in usable for name in trained if enough_speakers(trained[name], a)}
-    if trained:
-        notices += [
-            notice("attribute_untrained", name=a.name, fewest=FEWEST)
-            for a, _ in usable
-            if not any(enough_speakers(rows, a) for rows in trained.values())
-        ]
-    hashes = stages.folder / "hashes.json"
-    digests = {kind: digest_corpus(rows, hashes) for kind, rows in trained.items() if kind in known}
+    notices += missing
+    notices += [
+        notice("attribute_untrained", name=a.name, fewest=FEWEST)
+        for a, _ in usable
+        if trained and not any(enough_speakers(t.rows, a) for t in trained.values())
+    ]
+    found = _infer_stage(chosen, speech, stages, usable, encoders, trained)
+    notices += [notice("attribute_untold", name=a.name) for a in found.attributes if untold(a)]
+    whole = replace(found, attributes=(*found.attributes, *refused))
+    return whole, notices
+
+
+class _Spoken(NamedTuple):
+    """Training speech with its labels, and the digest under which its vectors are kept."""
+
+    rows: Sequence[Utterance]
+    digest: str
+
+
+def _infer_stage(
+    chosen: Evaluation,
+    speech: Speech,
+    stages: Stages,
+    wanted: Sequence[tuple[Attribute, str]],
+    encoders: Mapping[str, str],
+    trained: Mapping[str, _Spoken],
+) -> InferenceResult:
+    """Every attack, made once for the same speech, labels and features."""
+    from voxrisk.attack.encoders import encoder_identity
+
+    useful = {
+        kind: spoken
+        for kind, spoken in trained.items()
+        if any(enough_speakers(spoken.rows, a) for a, _ in wanted)
+    }
     fresh: list[InferenceResult] = []
 
-    def make(folder: Path) -> None:
-        def hear(rows: Sequence[Utterance], digest: str, label: str) -> Features:
-            return Features(
-                tuple(rows),
-                {words: embed_stage(rows, digest, name, stages, f"{label}, {words}").vectors
-                 for words, name in encoders.items()},
-            )  # fmt: skip
+    def hear(spoken: _Spoken, label: str) -> Features:
+        return Features(
+            tuple(spoken.rows),
+            {
+                words: embed_stage(*spoken, name, stages, f"{label}, {words}").vectors
+                for words, name in encoders.items()
+            },
+        )
 
+    def make(folder: Path) -> None:
         heard = {
-            "original": hear(speech.original, speech.digest, "original speech"),
-            "anonymized": hear(speech.anonymized, speech.anonymized_digest, "anonymized speech"),
+            "original": hear(_Spoken(speech.original, speech.digest), "original speech"),
+            "anonymized": hear(
+                _Spoken(speech.anonymized, speech.anonymized_digest), "anonymized speech"
+            ),
         }
-        learned = {
-            kind: hear(trained[kind], digest, f"training speech, {kind}")
-            for kind, digest in digests.items()
-        }
-        fresh.append(infer(chosen, usable, heard, learned))
+        learned = {kind: hear(s, f"training speech, {kind}") for kind, s in useful.items()}
+        fresh.append(infer(chosen, wanted, heard, learned))
         write_text(folder / "inference.json", fresh[0].to_json())
 
     inputs = {
         "original": speech.digest,
         "anonymized": speech.anonymized_digest,
-        "training": digests,
-        "labels": _digest([(a, use) for a, use in usable], speech, trained),
-        "features": encoders,
+        "training": {kind: spoken.digest for kind, spoken in useful.items()},
+        "labels": _digest(wanted, useful),
+        "features": {words: encoder_identity(name) for words, name in encoders.items()},
         "lengths": chosen.limits.lengths,
         "resamples": chosen.limits.resamples,
         "confidence": chosen.confidence,
         "seed": chosen.seed,
     }
     folder = stages.run("infer", inputs, make, label="attributes")
-    found = (
-        fresh[0] if fresh else InferenceResult.from_json((folder / "inference.json").read_bytes())
-    )
-    for a in found.attributes:
-        if untold(a):
-            notices.append(notice("attribute_untold", name=a.name))
-    return InferenceResult(
-        attributes=(*found.attributes, *refused), together=found.together
-    ), notices
+    if fresh:
+        return fresh[0]
+    return InferenceResult.from_json((folder / "inference.json").read_bytes())
 
 
 def untold(attribute: AttributeResult) -> bool:
@@ -140,7 +160,7 @@ def _wanted(chosen: Evaluation, speech: Speech) -> list[tuple[Attribute, str]]:
     ]
 
 
-def _notices(chosen: Evaluation, speech: Speech, attribute: Attribute, use: str) -> list[Notice]:
+def _notices(chosen: Evaluation, speech: Speech, attribute: Attribute) -> list[Notice]:
     name, found = attribute.name, []
     if attribute.refused:
         asked = name in (*chosen.hide, *chosen.keep)
@@ -192,46 +212,34 @@ def _try(name: str, speech: Speech, stages: Stages) -> None:
     embed_stage(speech.original, speech.digest, name, stages, f"original speech, {name}")
 
 
-def _training(chosen: Evaluation, speech: Speech, stages: Stages) -> dict[str, Sequence[Utterance]]:
+def _training(chosen: Evaluation, speech: Speech, stages: Stages) -> dict[str, _Spoken]:
     """Training speech as it was, and as each anonymizer at hand makes it."""
     if chosen.train is None:
         return {}
     hashes = stages.folder / "hashes.json"
     people = training_people(chosen, speech, stages)
     digest = digest_corpus(people, hashes)
-    found: dict[str, Sequence[Utterance]] = {"original": people}
+    found = {"original": _Spoken(people, digest)}
+    own = {row.utterance: row for row in people}
     for kind, name in (("similar", chosen.similar), ("anonymized", chosen.anonymizer)):
         if name:
-            found[kind] = _as_labelled(
-                anonymize_stage(
-                    chosen, people, digest, stages, hashes, name=name, purpose="training"
-                )[0],
-                people,
+            made, _ = anonymize_stage(
+                chosen, people, digest, stages, hashes, name=name, purpose="training"
+            )
+            # Only the sound is new: what is known about the people stays known.
+            rows = [replace(own[row.utterance], path=row.path, heard=row.heard) for row in made]
+            found[kind] = _Spoken(
+                [replace(r, start=m.start, end=m.end) for r, m in zip(rows, made, strict=True)],
+                digest_corpus(made, hashes),
             )
     return found
 
 
-def _as_labelled(made: Sequence[Utterance], people: Sequence[Utterance]) -> list[Utterance]:
-    """Anonymized rows whose other columns are those of the original speech."""
-    by_id = {row.utterance: row for row in people}
-    return [
-        replace(row, age=by_id[row.utterance].age, gender=by_id[row.utterance].gender,
-                language=by_id[row.utterance].language,
-                extra={**by_id[row.utterance].extra, **row.extra})
-        for row in made
-        if row.utterance in by_id
-    ]  # fmt: skip
-
-
-def _digest(
-    wanted: Sequence[tuple[Attribute, str]],
-    speech: Speech,
-    trained: Mapping[str, Sequence[Utterance]],
-) -> str:
+def _digest(wanted: Sequence[tuple[Attribute, str]], trained: Mapping[str, _Spoken]) -> str:
     """Hash of all labels: the digest of a corpus does not cover every column."""
     plain = [
         (a.name, use, a.classes, sorted(a.label.items()), sorted(a.value.items()),
-         [sorted(labels_like(rows, a)[0].items()) for rows in trained.values()])
+         [sorted(labels_like(spoken.rows, a)[0].items()) for spoken in trained.values()])
         for a, use in wanted
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(plain).encode()).hexdigest()
