@@ -299,7 +299,8 @@ class AttributeAttack:
 
     Attributes:
         attacker: By what it knows, a name of ``knowledge``.
-        learned_from: ``"training speech"``, or ``"other speakers"`` of the speech under test.
+        learned_from: ``"training speech"``, ``"other speakers"`` of the speech under test, or
+            ``"both"``.
         tests: ``"original"`` or ``"anonymized"``.
         features: What it listened to, chosen on held-out speakers it learned from.
         figures: Every figure for every L (``parameters``).

@@ -172,6 +172,8 @@ def test_training_speech_that_knows_the_attribute_is_learned_from() -> None:
     (gender,) = infer(chosen(), [(attribute, "hide")], heard, learned).attributes
     from_training = {a.attacker for a in gender.attacks if a.learned_from == "training speech"}
     assert from_training == {"original", "ignorant", "semi-informed"}
+    both = {a.attacker for a in gender.attacks if a.learned_from == "both"}
+    assert both == {"original", "ignorant"}
     few = [r for r in others if r.speaker in ("ts00", "ts01", "ts03")]
     assert enough_speakers(others, attribute)
     assert not enough_speakers(few, attribute)

@@ -23,7 +23,9 @@ from voxrisk.pipeline.evaluation import Evaluation
 from voxrisk.results import AttributeAttack, AttributeResult, InferenceResult, Narrowing
 from voxrisk.types import Estimate, InputError
 
-OTHERS, TRAINING = "other speakers", "training speech"
+# Speech to learn from → the attacker who has it.
+ATTACKERS = {"original": "ignorant", "similar": "semi-informed", "anonymized": "informed"}
+OTHERS, TRAINING, BOTH = "other speakers", "training speech", "both"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,25 +124,25 @@ def _attacks(
         found.append(_measured(chosen, attacker, source, tests, features, scores, *tested[tests],
                                classes))  # fmt: skip
 
-    (as_was, crossed), ears = guess_by_folds(
-        original, [original, anonymized], classes=classes, seed=seed
-    )
-    add("original", OTHERS, "original", as_was, _most(ears))
-    add("ignorant", OTHERS, "anonymized", crossed, _most(ears))
-    (own,), ears = guess_by_folds(anonymized, [anonymized], classes=classes, seed=seed)
-    add("informed", OTHERS, "anonymized", own, _most(ears))
-    for kind, attackers in (
-        ("original", {"original": "original", "ignorant": "anonymized"}),
-        ("similar", {"semi-informed": "anonymized"}),
-        ("anonymized", {"informed": "anonymized"}),
-    ):
+    def by_folds(source: str, kind: str, known: Labelled) -> None:
+        versions = [original, anonymized] if kind == "original" else [anonymized]
+        scores, ears = guess_by_folds(known, versions, classes=classes, seed=seed)
+        if kind == "original":
+            add("original", source, "original", scores[0], _most(ears))
+        add(ATTACKERS[kind], source, "anonymized", scores[-1], _most(ears))
+
+    by_folds(OTHERS, "original", original)
+    by_folds(OTHERS, "anonymized", anonymized)
+    for kind in ATTACKERS:
         if kind not in learned or not enough_speakers(learned[kind].rows, attribute):
             continue
         train, _ = _labelled(learned[kind], *labels_like(learned[kind].rows, attribute))
         guess = train_guesser(train, classes=classes, seed=seed)
-        for attacker, tests in attackers.items():
-            scores = guess(tested[tests][0])
-            add(attacker, TRAINING, tests, scores, guess.features)
+        if kind == "original":
+            add("original", TRAINING, "original", guess(original), guess.features)
+        add(ATTACKERS[kind], TRAINING, "anonymized", guess(anonymized), guess.features)
+        if kind != "similar":
+            by_folds(BOTH, kind, tested[kind][0].joined(train))
     return found
 
 
