@@ -95,6 +95,11 @@ def test_beliefs_in_what_a_classifier_knows_for_certain_hold_nearly_all_bits() -
     span = found["uar"].interval
     assert span is not None
     assert span.low == pytest.approx(0.025 ** (1 / 20), abs=1e-6)  # exact, not 1
+    bits = found["attribute_bits"].interval
+    assert bits is not None
+    error = 1.0 - span.low
+    left = -error * np.log2(error) - span.low * np.log2(span.low)
+    assert bits.low == pytest.approx(1.0 - left, abs=1e-6)  # as the errors allow
 
 
 def test_scores_that_say_nothing_leave_the_prior() -> None:

@@ -146,6 +146,11 @@ def measure_attribute(
         if spans["attribute_auc"].low <= 0.5:
             for name in ("attribute_bits", "attribute_worst"):
                 spans[name] = replace(spans[name], low=0.0)
+        # Nobody was mistaken: what the exact bound of the errors leaves of the bits.
+        if raw["uar"] > 1.0 - 1e-9:
+            bits = spans["attribute_bits"]
+            least = _channel_bits(spans["uar"].low, classes) * entropy / np.log2(classes)
+            spans["attribute_bits"] = replace(bits, low=min(bits.low, max(float(least), 0.0)))
     found = []
     for name, value in raw.items():
         span = spans.get(name)
@@ -189,6 +194,13 @@ def reliability(b: Beliefs, *, bins: int = 10) -> list[tuple[float, float, int]]
         for i in range(bins)
         if (place == i).any()
     ]
+
+
+def _channel_bits(right: float, classes: int) -> float:
+    """Bits about one of so many equal classes if it is named rightly so often, errors spread."""
+    wrong = 1.0 - right
+    share = np.array([right, *[wrong / (classes - 1)] * (classes - 1)])
+    return float(np.log2(classes)) - prior_entropy(share)
 
 
 def _gain(b: Beliefs) -> Floats:
