@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from voxrisk.shards import per_batch, run
+from voxrisk.shards import kept_workers, per_batch, run
 from voxrisk.types import InputError
 
 
@@ -24,6 +24,30 @@ def test_results_come_in_order_and_errors_as_they_are(workers: int, threads: boo
     assert list(run(double, range(7), workers=workers, threads=threads)) == list(range(0, 14, 2))
     with pytest.raises(ValueError, match="-1 is negative"):
         list(run(double, [1, -1, 2], workers=workers, threads=threads))
+
+
+def whose(item: int) -> int:
+    time.sleep(0.2)
+    return os.getpid()
+
+
+def test_workers_live_from_stage_to_stage_where_they_are_kept() -> None:
+    apart = [set(run(whose, range(4), workers=2)) for _ in range(2)]
+    assert apart[0].isdisjoint(apart[1])
+    with kept_workers():
+        first = set(run(whose, range(4), workers=2))
+        with kept_workers():
+            second = set(run(whose, range(4), workers=2))
+        third = set(run(whose, range(4), workers=2))
+    assert first == second == third
+    assert first.isdisjoint(run(whose, range(4), workers=2))
+
+
+def test_a_killed_worker_is_replaced_where_workers_are_kept() -> None:
+    with kept_workers():
+        with pytest.raises(InputError, match="was killed"):
+            list(run(dies, range(6), workers=2))
+        assert list(run(double, range(3), workers=2)) == [0, 2, 4]
 
 
 def dies(item: int) -> int:

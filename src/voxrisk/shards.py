@@ -5,11 +5,13 @@ it makes goes to files. A cluster engine can stand behind the same call. How man
 is decided here and nowhere else.
 """
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextvars import ContextVar
 from multiprocessing import connection, get_context, parent_process
 from typing import TypeVar
 
@@ -18,6 +20,7 @@ from voxrisk.types import InputError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+_KEPT: ContextVar[dict[int, ProcessPoolExecutor] | None] = ContextVar("kept", default=None)
 ROUNDS = 4  # batches for each worker, so that none waits long for the last
 
 
@@ -81,24 +84,61 @@ def _results(
         yield from map(stage, items)
         return
     log.debug("%s: %d items on %d workers", label or "work", len(items), workers)
-    pool: Executor
-    if threads:
-        pool = ThreadPoolExecutor(workers)
-    else:
-        # Workers start fresh: a forked copy of a process with running threads can lock up.
-        pool = ProcessPoolExecutor(
-            workers, mp_context=get_context("spawn"), initializer=end_with_parent
-        )
-    with pool:
-        try:
+    try:
+        with ThreadPoolExecutor(workers) if threads else _processes(workers) as pool:
             yield from pool.map(stage, items)
-        except BrokenProcessPool as error:
-            raise InputError(
-                f"{label or 'work'}: one of {workers} worker processes was killed, most likely "
-                "because memory ran out. What is finished is kept: run the same command again "
-                f"with fewer processes (--workers {workers // 2}, or `taskset -c 0` before it) "
-                "or with more memory"
-            ) from error
+    except BrokenProcessPool as error:
+        raise InputError(
+            f"{label or 'work'}: one of {workers} worker processes was killed, most likely "
+            "because memory ran out. What is finished is kept: run the same command again "
+            f"with fewer processes (--workers {workers // 2}, or `taskset -c 0` before it) "
+            "or with more memory"
+        ) from error
+
+
+@contextlib.contextmanager
+def kept_workers() -> Iterator[None]:
+    """Inside, worker processes live from stage to stage, and so do the models they loaded.
+
+    To start a worker and load what it needs takes seconds; a whole evaluation has a dozen stages.
+    Blocks may stand in each other: the outermost counts. A change of the user's code, of the
+    environment or of ``sys.path`` inside reaches no worker that lives already.
+    """
+    if _KEPT.get() is not None:
+        yield
+        return
+    pools: dict[int, ProcessPoolExecutor] = {}
+    token = _KEPT.set(pools)
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+        for pool in pools.values():
+            pool.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _processes(workers: int) -> Iterator[Executor]:
+    """Worker processes: those that are kept, or fresh ones that end with the block."""
+    pools = _KEPT.get()
+    if pools is None:
+        with _fresh(workers) as pool:
+            yield pool
+        return
+    pool = pools.setdefault(workers, _fresh(workers))  # no process starts before it has work
+    try:
+        yield pool
+    except BrokenProcessPool:
+        del pools[workers]
+        pool.shutdown(wait=False)
+        raise
+
+
+def _fresh(workers: int) -> ProcessPoolExecutor:
+    # Workers start fresh: a forked copy of a process with running threads can lock up.
+    return ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), initializer=end_with_parent
+    )
 
 
 def end_with_parent() -> None:

@@ -16,11 +16,13 @@ from voxrisk.pipeline.evaluation import Evaluation
 from voxrisk.report.compare import write_compare
 from voxrisk.report.html import write_report
 from voxrisk.results import Results
+from voxrisk.shards import kept_workers
 
 VOICES, SENTENCES = 40, 3
 SYSTEMS: dict[str, dict[str, Any]] = {"mcadams": {}, "knn": {"part": "light"}}
 
 
+@kept_workers()
 def run_demo(folder: Path, *, real: Path | None = None, tell: Callable[[str], None]) -> Path:
     """Evaluate two anonymizers and compare them; returns the page to look at.
 

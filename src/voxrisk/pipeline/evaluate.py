@@ -38,6 +38,7 @@ from voxrisk.results import (
     SimilarityResult,
     UtilityResult,
 )
+from voxrisk.shards import kept_workers
 from voxrisk.types import InputError, MissingExtraError
 
 FEW_SPEAKERS = 20
@@ -81,6 +82,7 @@ def evaluate(
     return evaluate_speech(chosen, Path(out), stages=Path(stages) if stages else None, force=force)
 
 
+@kept_workers()
 def evaluate_speech(
     chosen: Evaluation, folder: Path, *, stages: Path | None = None, force: bool = False
 ) -> Results:

@@ -9,6 +9,7 @@ from typing import Any
 from voxrisk.corpus import Utterance
 from voxrisk.measure import FIGURES
 from voxrisk.results import UtilityResult
+from voxrisk.shards import kept_workers
 from voxrisk.types import InputError, MissingExtraError
 from voxrisk.utility.pairs import BySide, Cells, Measured, MissingFigureError, Pairs, pair
 
@@ -40,6 +41,7 @@ class Utility:
         return UtilityResult(figures=self.figures, missing=self.missing, untrusted=untrusted)
 
 
+@kept_workers()
 def measure_utility(
     original: Sequence[Utterance],
     anonymized: Sequence[Utterance],
