@@ -107,7 +107,7 @@ def _onnx(name: str, path: Path, device: str, threads: int | None) -> Encoder:
 def _moonshine(name: str, path: Path, device: str, threads: int | None) -> Encoder:
     from voxrisk.attack.moonshine import MoonshineEncoder
 
-    return MoonshineEncoder(name, path, threads=threads)
+    return MoonshineEncoder(name, path, device=device, threads=threads)
 
 
 def _stored(load: Callable[[str, Path, str, int | None], Encoder]) -> Callable[..., Encoder]:

@@ -8,14 +8,14 @@ speakers.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.attack.encoder import check_all, file_identity
+from voxrisk.attack.onnx import open_session
 from voxrisk.corpus.audio import RATE
-from voxrisk.types import InputError, require
+from voxrisk.types import InputError
 
 PIECE = 20.0  # seconds heard at once: the cost of attention grows with the square
 SHORTEST = 0.2  # seconds: less gives hardly a frame
@@ -25,18 +25,10 @@ POOLING = "mean+sd"
 class MoonshineEncoder:
     """See :class:`voxrisk.attack.Encoder`."""
 
-    def __init__(self, name: str, path: Path, *, threads: int | None = None) -> None:
-        runtime: Any = require("onnxruntime", extra="attack")
-        options = runtime.SessionOptions()
-        options.log_severity_level = 3
-        if threads:
-            options.intra_op_num_threads = threads
-        try:
-            self.session = runtime.InferenceSession(
-                str(path), options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:  # ONNX Runtime raises kinds of its own
-            raise InputError(f"{path}: ONNX Runtime cannot read it ({error})") from error
+    def __init__(
+        self, name: str, path: Path, *, device: str = "auto", threads: int | None = None
+    ) -> None:
+        self.session = open_session(path, device=device, threads=threads)
         (given,) = self.session.get_inputs()
         self.name = name
         self.input = given.name

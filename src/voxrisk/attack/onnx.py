@@ -62,6 +62,25 @@ def kaldi_filter_banks(waveform: NDArray[np.float32], recipe: KaldiFeatures) -> 
     return np.asarray(frames - frames.mean(axis=0), dtype=np.float32)
 
 
+def open_session(path: Path, *, device: str, threads: int | None) -> Any:
+    """A model of ONNX Runtime, ready to run.
+
+    Raises:
+        InputError: If the file is none, or a GPU was asked for that is not there.
+    """
+    runtime: Any = require("onnxruntime", extra="attack")
+    options = runtime.SessionOptions()
+    options.log_severity_level = 3
+    if threads:
+        options.intra_op_num_threads = threads
+    try:
+        return runtime.InferenceSession(str(path), options, providers=_providers(runtime, device))
+    except InputError:
+        raise
+    except Exception as error:  # ONNX Runtime raises kinds of its own
+        raise InputError(f"{path}: ONNX Runtime cannot read it ({error})") from error
+
+
 class OnnxEncoder:
     """See :class:`voxrisk.attack.Encoder`."""
 
@@ -74,17 +93,7 @@ class OnnxEncoder:
         device: str = "auto",
         threads: int | None = None,
     ) -> None:
-        runtime: Any = require("onnxruntime", extra="attack")
-        options = runtime.SessionOptions()
-        options.log_severity_level = 3
-        if threads:
-            options.intra_op_num_threads = threads
-        try:
-            self.session = runtime.InferenceSession(
-                str(path), options, providers=_providers(runtime, device)
-            )
-        except Exception as error:  # ONNX Runtime raises kinds of its own
-            raise InputError(f"{path}: ONNX Runtime cannot read it ({error})") from error
+        self.session = open_session(path, device=device, threads=threads)
         self.name = name
         self.recipe = FEATURES[features or _guess(path, self.session)]
         self.identity = f"{file_identity(path)} {self.recipe}"
