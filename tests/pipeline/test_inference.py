@@ -20,7 +20,7 @@ from voxrisk.pipeline.verdict import give_verdict
 from voxrisk.protect.targets import select_targets, speakers_of
 from voxrisk.report.html import write_report
 from voxrisk.results import InferenceResult, Results
-from voxrisk.types import InputError
+from voxrisk.types import Estimate, InputError, Interval
 
 SIZE = 12
 
@@ -108,6 +108,22 @@ def test_what_not_even_original_speech_tells_is_no_protection() -> None:
     found = inference((), inferred(0.0, 0.0))
     assert found.level == "not assessed"
     assert "cannot be told even from original speech" in found.sentence
+
+
+def test_an_order_that_beats_guessing_is_above_chance_whatever_classes_are_named(
+    hidden: InferenceResult,
+) -> None:
+    (gender,) = hidden.attributes
+
+    def ordered(e: Estimate) -> Estimate:
+        if e.name != "attribute_auc":
+            return e
+        return replace(e, value=0.7, interval=Interval(0.6, 0.8, 0.95, "by hand"))
+
+    attacks = tuple(replace(a, figures=tuple(map(ordered, a.figures))) for a in gender.attacks)
+    found = InferenceResult(attributes=(replace(gender, attacks=attacks),))
+    assert inference((), hidden).level == "at chance"
+    assert inference((), found).level == "above chance"
 
 
 def test_nothing_known_is_not_assessed() -> None:

@@ -144,7 +144,8 @@ def _infer_stage(
 
 def untold(attribute: AttributeResult) -> bool:
     """Whether no attacker tells the attribute even from original speech."""
-    references = [e for a in attribute.attacks if a.reference for e in a.figures if e.name == "uar"]
+    names = ("uar", "attribute_auc")
+    references = [e for a in attribute.attacks if a.reference for e in a.figures if e.name in names]
     return bool(references) and not any(
         (e.interval.low if e.interval else e.value) > e.chance for e in references
     )

@@ -20,6 +20,7 @@ class Told(NamedTuple):
     attribute: AttributeResult
     attack: AttributeAttack
     value: Estimate
+    before: AttributeAttack | None
     original: Estimate | None
 
     @property
@@ -30,9 +31,20 @@ class Told(NamedTuple):
     @property
     def level(self) -> str:
         """As of a criterion; unknown where not even original speech tells it."""
-        found = compared(self.value, self.original)
-        before = compared(self.original, None) if self.original else "at chance"
+        found = _level(self.attack, self.value, self.original)
+        before = "at chance"
+        if self.before and self.original:
+            before = _level(self.before, self.original, None)
         return "not assessed" if found == before == "at chance" else found
+
+
+def _level(attack: AttributeAttack, value: Estimate, original: Estimate | None) -> str:
+    """At chance only where neither the classes named nor the order of beliefs beat guessing."""
+    found = compared(value, original)
+    order = attack.get("attribute_auc", value.length)
+    if found == "at chance" and order and order.interval and order.interval.low > order.chance:
+        return "above chance"
+    return found
 
 
 def inference(
@@ -73,7 +85,7 @@ def told(attribute: AttributeResult) -> Told | None:
         return None
     attack, value = after
     before = attribute.best("original", value.length)
-    return Told(attribute, attack, value, before[1] if before else None)
+    return Told(attribute, attack, value, *(before or (None, None)))
 
 
 def _told(t: Told) -> str:
