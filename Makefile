@@ -38,7 +38,7 @@ lint: $(VENV)/installed
 # Speed, as ratios within one run. The other files in benchmarks/ are studies on real speech: they say
 # themselves what they need and how long they take.
 bench: $(VENV)/installed
-	for name in measure population attack; do $(BIN)/python benchmarks/$$name.py || exit 1; done
+	for name in measure population attack embedding; do $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 # The pages of docs/ as a site that can be read from disk: open site/index.html.
 docs: $(VENV)/installed

@@ -5,16 +5,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
 from voxrisk.attack import load_encoder  # noqa: E402
 from voxrisk.attack.ecapa import Ecapa  # noqa: E402
-from voxrisk.attack.ecapa_encoder import length_batches  # noqa: E402
+from voxrisk.attack.ecapa_encoder import drop_denormals, length_batches  # noqa: E402
+from voxrisk.attack.ecapa_frames import FrameEcapa  # noqa: E402
 from voxrisk.attack.embed import embed_corpus  # noqa: E402
 from voxrisk.attack.features import filter_banks, frame_count  # noqa: E402
 from voxrisk.attack.onnx import FEATURES, kaldi_filter_banks  # noqa: E402
-from voxrisk.attack.sizes import SIZES  # noqa: E402
+from voxrisk.attack.sizes import SIZES, EcapaSize  # noqa: E402
 from voxrisk.corpus import Utterance, read_audio, read_corpus, write_audio  # noqa: E402
 from voxrisk.types import InputError  # noqa: E402
 
@@ -85,6 +88,44 @@ def test_padding_does_not_matter_for_random_weights_either(small, speech):
     together = encoder.embed(waves)
     alone = np.concatenate([encoder.embed([w]) for w in waves])
     assert np.abs(together - alone).max() < 1e-5 * np.linalg.norm(alone, axis=1).min()
+
+
+@given(
+    lengths=st.lists(st.integers(5, 60), min_size=1, max_size=4),
+    seed=st.integers(0, 2**16),
+)
+@settings(max_examples=25)
+def test_products_over_frames_give_the_vectors_of_the_convolutions(
+    lengths: list[int], seed: int
+) -> None:
+    """Any weights, any lengths, the shortest too: the same vectors to the last digits."""
+    torch.manual_seed(seed)
+    model = Ecapa(EcapaSize(channels=32)).eval()
+    for norm in model.modules():
+        if isinstance(norm, torch.nn.BatchNorm1d):
+            torch.nn.init.uniform_(norm.running_mean, -1, 1)
+            torch.nn.init.uniform_(norm.running_var, 0.5, 2)
+            torch.nn.init.uniform_(norm.weight, -1, 2)
+            torch.nn.init.uniform_(norm.bias, -1, 1)
+    features = [torch.randn(80, length) for length in lengths]
+    with torch.inference_mode():
+        alone = torch.cat([model(feature[None]) for feature in features])
+    found = FrameEcapa(model).embed(features)
+    assert torch.allclose(found, alone, rtol=1e-4, atol=1e-4 * float(alone.abs().max()))
+
+
+def test_weights_too_small_for_a_normal_number_become_zero_and_change_nothing() -> None:
+    model = Ecapa(EcapaSize(channels=32)).eval()
+    weight = model.mfa.conv.conv.weight
+    with torch.no_grad():
+        weight[::2] = 1e-40
+    feature = torch.randn(1, 80, 20)
+    with torch.inference_mode():
+        before = model(feature)
+        drop_denormals(model)
+        assert torch.equal(model(feature), before)
+    assert not weight[::2].any()
+    assert weight[1::2].all()
 
 
 def test_batch_norm_in_training_leaves_padding_out(speech):

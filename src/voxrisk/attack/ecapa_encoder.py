@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from voxrisk.attack.ecapa import Ecapa
+from voxrisk.attack.ecapa_frames import FrameEcapa
 from voxrisk.attack.encoder import check_all, file_identity
 from voxrisk.attack.features import MELS, filter_banks, frame_count
 from voxrisk.attack.sizes import EcapaSize
 from voxrisk.corpus.audio import RATE
 from voxrisk.types import InputError
 
+NEGLIGIBLE = 1e-30
 BATCH_SECONDS = {"cpu": 60.0, "cuda": 600.0}  # padded audio in one batch: bounds the memory
 
 
@@ -37,6 +39,9 @@ class EcapaEncoder:
         self.identity = file_identity(path)
         self.device = pick_device(device)
         self.model = load_ecapa(path).to(self.device).eval()
+        drop_denormals(self.model)
+        # On a CPU matrix products over frames are faster than torch's convolutions.
+        self.frames = FrameEcapa(self.model) if self.device.type == "cpu" else None
         self.dimension = self.model.size.embedding
         self.centre = np.zeros(self.dimension)
         if centre is not None:
@@ -64,8 +69,25 @@ class EcapaEncoder:
     def _embed_batch(self, waves: list[NDArray[np.float32]]) -> NDArray[np.float32]:
         padded, lengths = pad(waves, self.device)
         frames = None if lengths is None else frame_count(lengths)
-        vectors: Tensor = self.model(filter_banks(padded, lengths), frames)
+        features = filter_banks(padded, lengths)
+        if self.frames is not None:
+            ends = [features.shape[2]] * len(waves) if frames is None else frames.tolist()
+            each = [feature[:, :end] for feature, end in zip(features, ends, strict=True)]
+            return self.frames.embed(each).numpy()
+        vectors: Tensor = self.model(features, frames)
         return vectors.float().cpu().numpy()
+
+
+@torch.no_grad()
+def drop_denormals(model: torch.nn.Module) -> None:
+    """Set weights too small for a normal number to 0: they change no result and cost a third more.
+
+    Weight decay leaves such weights in units that died in training (1 % of a layer of the official
+    ECAPA-TDNN), and processors take a hundred times longer to multiply by them.
+    """
+    for value in (*model.parameters(), *model.buffers()):
+        if value.is_floating_point():
+            value[value.abs() < NEGLIGIBLE] = 0.0
 
 
 @contextlib.contextmanager
