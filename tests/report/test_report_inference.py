@@ -73,6 +73,7 @@ def test_the_card_names_the_attribute_and_no_crowd(told: Results, page: str) -> 
     card = page[page.index('data-criterion="inference"') :]
     card = card[: card.index("</article>")]
     assert "among" not in card[: card.index("</p>", card.index('class="who"'))].split("who")[-1]
+    assert 'class="who">gender; strongest attacker' in card
     assert told.verdict["inference"].value is not None
     assert words.estimate(told.verdict["inference"].value) in card
 

@@ -1,6 +1,7 @@
 """Inference: whether further facts about a person can be deduced from the voice."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from voxrisk.pipeline.criteria.crowd import compared
@@ -69,7 +70,9 @@ def inference(
         level=worst.level,
         sentence=f"{text} Nothing is said about other attributes.",
         attacker=worst.attack.attacker,
-        value=worst.value,
+        value=replace(
+            worst.value, parameters={**worst.value.parameters, "attribute": worst.attribute.name}
+        ),
         original=worst.original,
     )
 
