@@ -257,4 +257,6 @@ def test_attributes_told_for_certain_narrow_as_far_as_true_ones() -> None:
         true_beliefs(classes), np.arange(40), people, length=1, resamples=0
     )
     assert best.value <= left.value < 1.2 * best.value
+    assert left.interval is not None
+    assert 1.0 <= left.interval.low <= left.value <= left.interval.high
     assert found.value == pytest.approx(sure.value, rel=0.05)

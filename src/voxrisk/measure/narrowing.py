@@ -6,6 +6,8 @@ they are, as inferred from original speech, and as inferred from protected speec
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +17,7 @@ from voxrisk.measure.intervals import corrected_interval
 from voxrisk.measure.logistic import Floats, Integers
 from voxrisk.measure.posteriors import Beliefs, speaker_shares
 from voxrisk.measure.resampling import MIN_SPEAKERS, speaker_weights
-from voxrisk.types import Estimate, InputError
+from voxrisk.types import Estimate, InputError, Interval
 
 
 def beliefs_in_people(beliefs: Sequence[Beliefs]) -> tuple[Floats, Integers, NDArray[np.str_]]:
@@ -101,23 +103,21 @@ def measure_narrowing(
     names, who = np.unique(people[heard], return_inverse=True)
     base = speaker_shares(people[heard])
     n = {"speaker": names.size, "row": heard.size, "crowd": crowd}
-    values = {"people_left": 2.0 ** float(base @ surprise),
-              "found_by_attributes": float(base @ found)}  # fmt: skip
-    spans = dict.fromkeys(values)
+    mean = float(base @ surprise)
+    values = {"people_left": 2.0**mean, "found_by_attributes": float(base @ found)}
+    spans: dict[str, Interval | None] = dict.fromkeys(values)
     if resamples and names.size >= MIN_SPEAKERS:
         count = speaker_weights(names.size, resamples=resamples, seed=seed) / names.size
         share = base * names.size
-        draws = {
-            "people_left": 2.0 ** (count @ np.bincount(who, share * surprise)),
-            "found_by_attributes": count @ np.bincount(who, share * found),
-        }
-        spans = {
-            name: corrected_interval(
-                drawn, values[name], speakers=names.size, confidence=confidence, bias=0.0,
-                scale=(0.0, 1.0) if FIGURES[name].unit == "rate" else None,
-            )
-            for name, drawn in draws.items()
-        }  # fmt: skip
+        options: dict[str, Any] = {"speakers": names.size, "confidence": confidence, "bias": 0.0}
+        # The interval is that of the mean surprise: nobody is left with less than one person.
+        bits = corrected_interval(count @ np.bincount(who, share * surprise), mean, **options)
+        low, high = (2.0 ** max(end, 0.0) for end in (bits.low, bits.high))
+        spans["people_left"] = replace(bits, low=min(low, 2.0**mean), high=high)
+        spans["found_by_attributes"] = corrected_interval(
+            count @ np.bincount(who, share * found), values["found_by_attributes"],
+            scale=(0.0, 1.0), **options,
+        )  # fmt: skip
     left, share_found = (
         Estimate(
             name, value, float(crowd) if name == "people_left" else 1.0 / crowd, n,
