@@ -7,6 +7,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "voxrisk"
 # Room → the rooms it may import from. A module that is no package is a room of its own.
 # Any room above may keep, run and tell of long work.
 WORK = {"types", "files", "models", "shards", "store", "journal", "progress", "vocoder", "corpus"}
+WORK |= {"scratch"}
 MAP = {
     "types": set(),
     "knowledge": {"types"},
@@ -14,17 +15,18 @@ MAP = {
     "vocoder": {"types"},
     "measure": {"types"},
     "progress": {"types"},
+    "scratch": set(),
     "shards": {"types", "progress"},
     "files": {"types", "notices", "measure"},
     "models": {"types", "files", "progress"},
     "results": {"types", "notices", "files"},
     "corpus": {"types", "files", "models", "shards", "progress"},
     "journal": {"types", "files", "progress", "shards", "corpus"},
-    "store": {"types", "files", "progress", "journal", "corpus"},
+    "store": {"types", "files", "progress", "journal", "corpus", "scratch"},
     "protect": WORK,
     "attack": {*WORK, "measure"},
     "utility": {*WORK, "measure", "results"},
-    "report": {"types", "knowledge", "files", "notices", "measure", "results"},
+    "report": {"types", "knowledge", "files", "notices", "measure", "results", "scratch"},
 }
 MAP["pipeline"] = set(MAP)
 MAP["api"] = set(MAP)

@@ -45,6 +45,8 @@ def test_results_survive_the_file(tmp_path: Path) -> None:
         ('{"schema": 3}', "schema 3.*newer"),
         (f'{{"schema": {SCHEMA}}}', "missing required field `kind`"),
         (f'{{"schema": {SCHEMA}, "kind": 5}}', r"Expected `str`, got `int` - at `\$.kind`"),
+        (f'{{"schema": {SCHEMA}, "kind": "x", "titel": "y"}}', r"unknown field `\$.titel`"),
+        ("[" * 100_000, "not JSON|cannot be read as results"),
     ],
 )
 def test_what_is_no_result_is_refused_with_words(tmp_path: Path, text: str, words: str) -> None:

@@ -1,6 +1,5 @@
 """The store: finished work is found again, damaged work is noticed, said and made again."""
 
-import json
 import logging
 import multiprocessing
 import os
@@ -15,7 +14,7 @@ import numpy as np
 import pytest
 
 from voxrisk.corpus import Utterance, write_audio
-from voxrisk.journal import Failed, Journal, Line, hash_of, resumable
+from voxrisk.journal import Failed, Journal, Line, hash_audio, hash_file, hash_of, resumable
 from voxrisk.store import DONE, Store, digest_corpus
 from voxrisk.types import InputError
 
@@ -68,9 +67,15 @@ def later(path: Path) -> None:
         ("audio/a.wav", Path.unlink, "audio/a.wav is missing"),
         ("audio/a.wav", cut, "audio/a.wav is not as it was written"),
         ("audio/a.wav", later, "audio/a.wav is not as it was written"),
+        ("audio/a.wav", flip, "audio/a.wav is not as it was written"),
         (DONE, cut, "done.json is damaged"),
         (DONE, lambda path: path.write_text("[1]"), "done.json is damaged"),
         (DONE, lambda path: path.write_bytes(b"\xff\xfe"), "done.json is damaged"),
+        (
+            DONE,
+            lambda path: path.write_text(path.read_text().replace('"files"', '"filez"')),
+            "done.json is damaged",
+        ),
     ],
 )
 def test_a_damaged_entry_is_said_and_made_again(
@@ -97,12 +102,22 @@ def test_what_is_added_to_a_whole_entry_harms_nothing(tmp_path: Path, caplog: Te
     assert not warnings(caplog)
 
 
-def test_an_entry_of_an_older_version_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_a_whole_entry_is_read_once_in_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every file is hashed when the entry is first used, and what was hashed is remembered."""
     folder = Store(tmp_path).entry("embed", {"x": 1}, fill, label="")
-    record = json.loads((folder / DONE).read_text())
-    del record["files"]
-    (folder / DONE).write_text(json.dumps(record))
-    Store(tmp_path).entry("embed", {"x": 1}, lambda _: pytest.fail("it is there"), label="")
+    read: list[str] = []
+    monkeypatch.setattr(
+        "voxrisk.store.hash_file", lambda path: read.append(path.name) or whole[path]
+    )
+    whole = {path: hash_file(path) for path in folder.rglob("*") if path.is_file()}
+    store = Store(tmp_path)
+    for _ in range(3):
+        store.entry("embed", {"x": 1}, lambda _: pytest.fail("it is there"), label="")
+    assert sorted(read) == ["a.wav", "facts.json", "table.csv", "vectors.npz"]
+    monkeypatch.setattr("voxrisk.journal.hash_file", lambda path: pytest.fail(f"reads {path}"))
+    assert hash_audio(folder / "audio" / "a.wav") == whole[folder / "audio" / "a.wav"]
 
 
 def test_a_kill_leaves_an_entry_that_is_gone_on_with(tmp_path: Path) -> None:
@@ -157,6 +172,7 @@ def test_a_corpus_is_hashed_once_and_a_garbled_memory_is_made_anew(
         rows.append(Utterance(name, tmp_path / f"{name}.wav", "s"))
     memory = tmp_path / "hashes.json"
     first = digest_corpus(rows, memory)
+    caplog.set_level(logging.INFO, "voxrisk")
     for harm in (cut, flip, lambda path: path.write_bytes(b"\x00garbage\xff\n[1]")):
         caplog.clear()
         harm(memory)
@@ -206,19 +222,25 @@ def test_a_failed_item_is_tried_again(tmp_path: Path, monkeypatch: pytest.Monkey
     assert done == [-1]
 
 
-@pytest.mark.parametrize("harm", [cut, flip, lambda path: path.write_bytes(b"\x00\n{}\nnull\n")])
-def test_a_torn_or_altered_line_is_dropped_and_said_once(
+def garble(path: Path) -> None:
+    path.write_bytes(b"\x00\n{}\nnull\n")
+
+
+@pytest.mark.parametrize(("harm", "aloud"), [(cut, False), (flip, True), (garble, True)])
+def test_an_altered_line_is_said_once_and_a_torn_one_is_what_a_kill_leaves(
     tmp_path: Path,
     caplog: Text,
     monkeypatch: pytest.MonkeyPatch,
     harm: Callable[[Path], None],
+    aloud: bool,
 ) -> None:
+    """In either case what the line held is done again, and nothing else."""
     squares(tmp_path, [1, 2, 3], monkeypatch)
     harm(tmp_path / "journal.jsonl")
     found, done = squares(tmp_path, [1, 2, 3], monkeypatch)
     assert found == [1, 4, 9]
-    assert done
-    assert "damaged lines; what they held is done again" in caplog.text
+    assert done == ([1, 2, 3] if harm is garble else [2] if harm is flip else [3])
+    assert ("damaged lines; what they held is done again" in caplog.text) is aloud
     caplog.clear()
     assert squares(tmp_path, [1, 2, 3], monkeypatch) == ([1, 4, 9], [])
     assert not warnings(caplog)

@@ -42,13 +42,20 @@ class Journal:
     path: Path
 
     def read(self) -> dict[str, Line]:
-        """Every whole line by its key; others are said and taken out of the file."""
+        """Every whole line by its key; others are taken out of the file.
+
+        A last line without an end is what a kill leaves; any other damage is said aloud.
+        """
         if not self.path.is_file():
             return {}
-        lines = [line for line in self.path.read_bytes().splitlines() if line]
+        *lines, torn = self.path.read_bytes().split(b"\n")
+        lines = [line for line in lines if line]
         whole = [line for line in lines if _checksum(line[9:]) == line[:9]]
         if broken := len(lines) - len(whole):
             log.warning("%s: %d damaged lines; what they held is done again", self.path, broken)
+        if torn:
+            log.info("%s: the last line was never finished; its item is done again", self.path)
+        if broken or torn:
             write_text(self.path, "".join(line.decode() + "\n" for line in whole))
         done = {}
         for line in whole:

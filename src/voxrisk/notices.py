@@ -78,6 +78,26 @@ NOTICES: dict[str, Wording] = {
         "The table says which utterances enrol and which are tried ({count} rows); this run draws "
         "its own enrolment and trials instead.",
     ),
+    "official_enrolment": Wording(
+        "note",
+        "Enrolment and trials are those that come with the speech: a speaker enrols with "
+        "{each} utterances (the median), and figures compare with those of others on the same "
+        "trials. An attacker who holds more speech of a person may do better.",
+    ),
+    "entered": Wording(
+        "serious",
+        "This run began with {kind} and heard no speech. It cannot tell: {missing}.",
+    ),
+    "trials_left_out": Wording(
+        "serious",
+        "{count} of {total} trials of the lists are left out, because a file they need cannot be "
+        "used: figures are not those of the whole official list.",
+    ),
+    "sessions_shared": Wording(
+        "serious",
+        "The official lists enrol and try speech of the same recording session for {count} "
+        "speakers; a shared room and microphone make them look easier to recognise.{who}",
+    ),
     "identical": Wording(
         "serious",
         "{count} of {total} anonymized files hold exactly the sound of their originals: nothing "
@@ -123,7 +143,8 @@ NOTICES: dict[str, Wording] = {
     ),
     "scores_constant": Wording(
         "serious",
-        "All scores are equal: the attack says nothing at all, which proves no privacy.",
+        "All scores are equal: the attack says nothing at all, which proves no privacy, and there "
+        "is no interval.",
     ),
     "weak_on_original": Wording(
         "serious",

@@ -12,6 +12,9 @@ from typing import Any
 
 from voxrisk import __version__
 from voxrisk.files.atomic import write_text
+from voxrisk.files.errors import reading
+from voxrisk.files.limits import MOST_RESULTS, refuse_size
+from voxrisk.files.unknown import refuse_unknown
 from voxrisk.notices import Notice
 from voxrisk.types import Estimate, InputError
 
@@ -103,6 +106,15 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SetResult:
+    """Figures on one of several sets of trials, such as VoicePrivacy's ``libri_test_f``."""
+
+    name: str
+    figures: Mapping[str, Estimate] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
     """One speaker's own risk in the largest crowd, with the longest conversations."""
 
@@ -136,6 +148,7 @@ class AttackResult:
         det: Error curve.
         crowd: Figures by L and N (``parameters``).
         groups: Figures by group.
+        sets: Figures by set, where the trials are several sets; ``figures`` pools them.
         speakers: Person by person, the most exposed first.
         sizes: Numbers of trials and speakers.
         colour: In every figure; empty: by its place.
@@ -158,6 +171,7 @@ class AttackResult:
     det: ErrorCurve | None = None
     crowd: tuple[Estimate, ...] = ()
     groups: tuple[Group, ...] = ()
+    sets: tuple[SetResult, ...] = ()
     speakers: tuple[Person, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
     colour: str = ""
@@ -210,8 +224,8 @@ class Control:
     """One answer to "can this test be trusted?".
 
     Attributes:
-        code: What was controlled: ``positive``, ``training``, ``targets``, ``negative``, ``words``,
-            ``pairs``, ``speed`` or ``transcripts``.
+        code: What was controlled: ``positive``, ``training``, ``kind``, ``targets``,
+            ``negative``, ``words``, ``pairs``, ``speed`` or ``transcripts``.
         attacker: Whose control it is; empty where it is of the whole test.
         question: In plain words.
         expected: What a sound test gives.
@@ -495,7 +509,9 @@ class Results:
         path = path / FILE if path.is_dir() else path
         if not path.is_file():
             raise InputError(f"{path} is not there; give the folder that voxrisk wrote with -o")
-        return cls.from_json(path.read_bytes(), where=str(path))
+        refuse_size(path, MOST_RESULTS)
+        with reading(path, "results", way_out="run the command again"):
+            return cls.from_json(path.read_bytes(), where=str(path))
 
     @classmethod
     def from_json(cls, text: str | bytes, *, where: str = FILE) -> "Results":
@@ -514,9 +530,11 @@ class Results:
                 "the same command again with this version: finished stages are used again"
             )
         try:
-            return msgspec.convert(plain, cls)
+            found = msgspec.convert(plain, cls)
         except msgspec.ValidationError as error:
             raise InputError(f"{where}: {error}; run the command again") from error
+        refuse_unknown(plain, msgspec.to_builtins(found), where)
+        return found
 
 
 def json_schema() -> dict[str, Any]:

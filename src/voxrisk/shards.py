@@ -7,12 +7,13 @@ is decided here and nowhere else.
 
 import contextlib
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextvars import ContextVar
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, get_context, parent_process, resource_tracker
 from typing import TypeVar
 
 from voxrisk.progress import Progress, log
@@ -86,7 +87,14 @@ def _results(
     log.debug("%s: %d items on %d workers", label or "work", len(items), workers)
     try:
         with ThreadPoolExecutor(workers) if threads else _processes(workers) as pool:
-            yield from pool.map(stage, items)
+            try:
+                with _interrupts_held():
+                    results = pool.map(stage, items)
+            except KeyboardInterrupt:
+                # Workers that began after it know nothing of it, and would do all items first.
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+            yield from results
     except BrokenProcessPool as error:
         raise InputError(
             f"{label or 'work'}: one of {workers} worker processes was killed, most likely "
@@ -141,8 +149,38 @@ def _fresh(workers: int) -> ProcessPoolExecutor:
     )
 
 
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Let Ctrl-C wait while workers start: a process half begun would print where it was.
+
+    New processes inherit the mask and lift it when they are ready. For this one a mask is not
+    enough, since any other thread may take the signal: it is noted, and raised at the end.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not main or not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    arrived: list[int] = []
+    resource_tracker.ensure_running()  # or it would let interrupts through when it starts
+    handler = signal.signal(signal.SIGINT, lambda number, _: arrived.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler)
+    if arrived:
+        raise KeyboardInterrupt
+
+
 def end_with_parent() -> None:
-    """Let this worker end when its parent does, also when that is killed: nobody wants its work."""
+    """Let this worker end when its parent does, also when that is killed: nobody wants its work.
+
+    At Ctrl-C it ends at once and without a word: its parent speaks for all.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()

@@ -1,29 +1,30 @@
 """The one store of finished work: what was made is found again, and what is damaged is made again.
 
 An entry is a folder that one function filled; its name is the hash of all that went into it, and
-``done.json`` says that it is complete. Nothing that was kept is believed unseen: an entry with a
-file that is missing or changed is said in one line of the log and made again. Inside an entry, and
-outside, long work is kept item by item in a :mod:`voxrisk.journal`.
+``done.json`` says that it is complete, with the hash of every file. Nothing that was kept is
+believed unseen: before an entry is used, once in a run, all its files are read and hashed. One that
+is missing or changed is said in one line of the log, and the entry is made again. Inside an entry,
+and outside, long work is kept item by item in a :mod:`voxrisk.journal`.
 """
 
 import contextlib
 import hashlib
 import json
+import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from voxrisk import __version__
 from voxrisk.corpus.table import Utterance
-from voxrisk.files.atomic import remove_leftovers, write_text
+from voxrisk.files.atomic import atomic, remove_leftovers, write_text
 from voxrisk.journal import Journal, Line, hash_audio, hash_file, remember_hash
 from voxrisk.progress import log
+from voxrisk.scratch import ENDING, remove_scratch
 
 DONE = "done.json"
-AUDIO = (".flac", ".wav", ".ogg", ".opus", ".mp3", ".heard")
-LARGE = 256_000_000  # bytes; a larger file is known by its size alone
 
 
 class Store:
@@ -34,6 +35,8 @@ class Store:
         self.seconds: dict[str, float] = {}
         self.reused: list[str] = []
         self._whole: set[Path] = set()
+        for left in folder.glob(f"*/*{ENDING}"):  # by a killed run, also in an entry of no use now
+            remove_scratch(left)
 
     def entry(
         self,
@@ -90,39 +93,46 @@ class Store:
         return True
 
 
-def seal(folder: Path, recipe: Mapping[str, Any]) -> None:
-    """Write ``done.json``: what the entry was made of, and size and hash of every file in it."""
+def seal(folder: Path, recipe: Mapping[str, Any], *, files: Iterable[Path] | None = None) -> None:
+    """Write ``done.json``: what the entry was made of, and size and hash of its files.
+
+    ``files`` are those that count, by default everything in the folder.
+    """
     remove_leftovers(folder)
-    files = {}
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and path != folder / DONE:
-            size = path.stat().st_size
-            digest = hash_audio(path) if size <= LARGE else None
-            files[path.relative_to(folder).as_posix()] = [size, digest]
-    done = {**recipe, "files": files}
-    write_text(folder / DONE, json.dumps(done, indent=2, default=str) + "\n")
+    chosen = (p for p in folder.rglob("*") if p.is_file()) if files is None else files
+    kept = {
+        path.relative_to(folder).as_posix(): [path.stat().st_size, hash_audio(path)]
+        for path in sorted(chosen)
+        if path != folder / DONE
+    }
+    write_text(folder / DONE, json.dumps({**recipe, "files": kept}, indent=2, default=str) + "\n")
 
 
 def damage(folder: Path) -> str | None:
-    """What is wrong with a sealed entry, or None.
+    """What is wrong with a sealed entry, or None: every file is read and compared with its hash.
 
-    Sizes of all files are compared, and the hashes of all but audio; audio is read again only if
-    it was written after the seal. Entries of older versions have no hashes and are taken as is.
+    A file that is as it was need not be read for its hash again in this process.
     """
     try:
         done = json.loads((folder / DONE).read_text(encoding="utf-8"))
-        sealed = (folder / DONE).stat().st_mtime_ns
-        for name, (size, digest) in done.get("files", {}).items():
+        for name, (size, digest) in done["files"].items():
             path = folder / name
             if not path.is_file():
                 return f"{name} is missing"
-            facts = path.stat()
-            read = path.suffix not in AUDIO or facts.st_mtime_ns > sealed
-            if facts.st_size != size or (digest and read and hash_file(path) != digest):
+            if path.stat().st_size != size or hash_file(path) != digest:
                 return f"{name} is not as it was written"
-    except (OSError, ValueError, AttributeError, TypeError):
+            remember_hash(path, digest)
+    except (OSError, ValueError, LookupError, AttributeError, TypeError):
         return f"{DONE} is damaged"
     return None
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a text file that only its owner can read: a key, a secret."""
+    with atomic(path) as part:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
 
 
 @contextlib.contextmanager

@@ -106,6 +106,19 @@ def test_pictures_name_nobody_either(scores: dict[str, Path], tmp_path: Path) ->
         assert "speaker0" not in picture.read_text(), picture.name
 
 
+def test_equal_scores_get_no_interval_and_a_word(scores: dict[str, Path], tmp_path: Path) -> None:
+    """50 % to 50 % would read as certain privacy; it is an attack that says nothing."""
+    lines = scores["weak"].read_text().splitlines()
+    flat = tmp_path / "flat.csv"
+    cells = [line.rpartition(",")[0] for line in lines[1:]]
+    flat.write_text("\n".join([lines[0], *(f"{cell},0.5" for cell in cells)]))
+    done = voxrisk("measure", flat, "-t", scores["trials"], "-o", tmp_path / "o", "--resamples", 20)
+    assert "All scores are equal" in done.stdout
+    results = Results.read(tmp_path / "o")
+    assert results.attacks[0].eer.value == 0.5
+    assert [e.name for e in results.attacks[0].figures.values() if e.interval] == []
+
+
 def test_a_long_name_with_brackets_is_printed_whole(
     scores: dict[str, Path], tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxrisk.corpus import Utterance, file_name, read_audio, read_corpus, write_corpus
+from voxrisk.corpus.forms import voiceprivacy
 from voxrisk.types import InputError
 
 
@@ -96,7 +97,7 @@ def test_tsv_and_the_column_names_of_other_toolkits(tmp_path: Path) -> None:
         ("utterance,path,speaker,gender\na,a.wav,s,x\n", "line 2: gender is 'x'"),
         ("utterance,path,speaker,text,text\na,a.wav,s,,\n", "line 1: the column text is there tw"),
         ("utterance,path,speaker\n", "holds no utterances"),
-        ('utterance,path,speaker\n"a,a.wav,s\n', "cannot be read as a UTF-8 table"),
+        ('utterance,path,speaker\n"a,a.wav,s\n', "cannot be read as a text table"),
     ],
 )
 def test_a_bad_manifest_names_line_and_reason(tmp_path: Path, text: str, message: str) -> None:
@@ -198,6 +199,31 @@ def test_voiceprivacy_roles_and_overlapping_lists(tmp_path: Path) -> None:
     write(tmp_path / "libri_dev_enrolls" / "enrolls", "e9\n")
     with pytest.raises(InputError, match="'e9' is not in"):
         read_corpus(tmp_path)
+
+
+def test_voiceprivacy_lists_and_anonymized_directories_beside(tmp_path: Path) -> None:
+    """The folder is the original speech; a star names the anonymized directories."""
+    for name in ("e1", "t1", "e1x", "t1x"):
+        sound(tmp_path / f"{name}.wav")
+    for suffix, x in (("", ""), ("_mine", "x")):
+        for part in ("libri_dev", "hospital"):
+            kaldi(
+                tmp_path / f"{part}_enrolls{suffix}", scp=f"e1 e1{x}.wav\n", utt2spk="e1 s\n",
+                enrolls="e1\n",
+            )  # fmt: skip
+            kaldi(
+                tmp_path / f"{part}_trials_m{suffix}", scp=f"t1 t1{x}.wav\n", utt2spk="t1 s\n",
+                trials="s t1 target\n",
+            )  # fmt: skip
+    assert {row.path.name for row in read_corpus(tmp_path)} == {"e1.wav", "t1.wav"}
+    assert {row.path.name for row in read_corpus(tmp_path / "*_mine")} == {"e1x.wav", "t1x.wav"}
+    sets = voiceprivacy.official_sets(tmp_path)
+    assert [(s.name, s.trials.name, s.enroll and s.enroll.name) for s in sets] == [
+        ("", "hospital_trials_m", "hospital_enrolls"),
+        ("libri_dev_m", "libri_dev_trials_m", "libri_dev_enrolls"),
+    ]
+    with pytest.raises(InputError, match="no such corpus"):
+        read_corpus(tmp_path / "*_yours")
 
 
 def test_librispeech(tmp_path: Path) -> None:

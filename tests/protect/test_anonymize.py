@@ -111,12 +111,37 @@ def test_damaged_output_is_noticed_and_made_again(
     assert _tree(out) == _tree(tmp_path / "whole")
     assert second.stat().st_mtime_ns == kept
     assert "finished files of 1 items are damaged; made again" in caplog.text
-    for harm in (Path.unlink, lambda path: path.write_bytes(b"")):
+    for harm, path, said in (
+        (Path.unlink, first, "is missing; it is made again"),
+        (_flip, first, "is not as it was written; it is made again"),
+        (_flip, out / "manifest.csv", "manifest.csv is not as it was written; it is made again"),
+        (_flip, out / "done.json", "it is made again"),
+    ):
         caplog.clear()
-        harm(first)
+        harm(path)
         anonymize(some[:4], out, "mcadams", workers=1)
         assert _tree(out) == _tree(tmp_path / "whole")
-        assert "the audio of 1 utterances is gone" in caplog.text
+        assert said in caplog.text
+
+
+def _flip(path: Path) -> None:
+    """Change one byte; size and times stay."""
+    facts, data = path.stat(), bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(bytes(data))
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+
+def test_a_source_that_changed_since_the_end_is_noticed(
+    some: list[Utterance], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The same command on a mended corpus must not give what was made of the broken one."""
+    row = dataclasses.replace(some[0], path=tmp_path / "a.wav")
+    for other, name in ((0, "out"), (1, "out"), (1, "fresh")):
+        write_audio(row.path, read_audio(some[other]), rate=16_000)
+        anonymize([row], tmp_path / name, "mcadams", workers=1)
+    assert _tree(tmp_path / "out") == _tree(tmp_path / "fresh")
+    assert "the speech it was made of has changed; it is made again" in caplog.text
 
 
 def test_a_source_that_changed_since_the_kill_is_converted_again(

@@ -2,10 +2,12 @@
 
 import csv
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -90,12 +92,90 @@ def test_shuffled_slices_give_nothing_away(
     ordered = [list(key).index(row.utterance) for row in rows]
     assert abs(np.corrcoef(ordered, range(len(ordered)))[0, 1]) < 0.4
     # The same slices as without shuffling, under other names.
-    slice_corpus(speech, tmp_path / "plain", plan=Plan(1.0), alignment=words, workers=1)
+    plan = Plan(1.0, cut="clean")
+    slice_corpus(speech, tmp_path / "plain", plan=plan, alignment=words, workers=1)
     plain = {r.utterance: r for r in read_corpus(tmp_path / "plain")}
     for row in rows:
         line = key[row.utterance]
         twin = plain[f"{line['source']}-s{int(line['place']):03d}"]
         assert (row.text, row.path.read_bytes()) == (twin.text, twin.path.read_bytes())
+
+
+def test_the_key_is_for_its_owner_alone(tmp_path: Path, speech: list[Utterance]) -> None:
+    """Also the secret of a run that was stopped, and the slices as they lie in order."""
+    plan = Plan(1.0, fixed=True, shuffle=True)
+    broken = replace(speech[1], path=tmp_path / "none.wav", utterance="none")
+    old = os.umask(0o022)
+    try:
+        with pytest.raises(InputError, match="cannot be read as audio"):
+            slice_corpus([speech[0], broken], tmp_path / "out", plan=plan, workers=1)
+        assert (tmp_path / "out.partial").stat().st_mode & 0o777 == 0o700
+        assert (tmp_path / "out.partial" / "run.json").stat().st_mode & 0o777 == 0o600
+        slice_corpus(speech[:1], tmp_path / "other", plan=plan, workers=1)
+    finally:
+        os.umask(old)
+    for name in ("other.key.csv", "other.key.json"):
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+    assert not list((tmp_path / "other").rglob("*key*"))
+
+
+def test_the_file_system_does_not_remember_the_order(
+    tmp_path: Path, speech: list[Utterance], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files come into being in the order of their names, which are drawn; so do their inodes."""
+    made: list[str] = []
+    copy = shutil.copyfile
+    monkeypatch.setattr(
+        "voxrisk.protect.slice_corpus.shutil.copyfile",
+        lambda source, path: made.append(path.name) or copy(source, path),
+    )
+    out, plan = tmp_path / "out", Plan(1.0, fixed=True, shuffle=True, seed=3)
+    slice_corpus(speech, out, plan=plan, workers=1)
+    files = sorted(out.rglob("*.flac"), key=lambda path: path.name)
+    assert made == [path.name for path in files]
+    # Nothing else was ever written there, and no slice is the very file that was made in order.
+    assert {path.stat().st_nlink for path in files} == {1}
+    with (tmp_path / "out.key.csv").open(newline="") as stream:
+        told = [line["slice"] for line in csv.DictReader(stream)]
+    inode = {path.stem: path.stat().st_ino for path in files}
+    inodes = [inode[name] for name in told]
+    rank = np.argsort(np.argsort(inodes))
+    assert abs(np.corrcoef(rank, np.arange(len(rank)))[0, 1]) < 0.3
+    follows = np.mean(np.diff(rank) == 1)  # in the order of the words every one would
+    assert follows < 0.1
+
+
+def test_clean_slices_share_no_sample_and_tell_no_level(
+    tmp_path: Path, speech: list[Utterance], words: dict[str, list[Word]]
+) -> None:
+    """A slice begins inside its neighbour as the paper cuts, never when the cut is clean.
+
+    Clean slices begin and end with nothing, and are equally loud.
+    """
+
+    def shared(folder: Path) -> int:
+        found = 0
+        pieces = {(r.extra["source"], int(r.extra["place"])): r for r in read_corpus(folder)}
+        for (source, place), row in pieces.items():
+            if (source, place - 1) in pieces:
+                # Behind the fade, where there is sound in either case.
+                start = np.rint(read_audio(row) * 32768).astype(np.int16)[200:224]
+                before = read_audio(pieces[source, place - 1])
+                text = np.rint(before * 32768).astype(np.int16).tobytes()
+                found += start.tobytes() in text
+        return found
+
+    for cut in ("pause", "clean"):
+        plan = Plan(1.0, cut=cut)
+        slice_corpus(speech, tmp_path / cut, plan=plan, alignment=words, workers=1)
+    assert shared(tmp_path / "pause") > 5
+    assert shared(tmp_path / "clean") == 0
+    levels = []
+    for row in read_corpus(tmp_path / "clean"):
+        samples = read_audio(row)
+        assert samples[0] == samples[-1] == 0
+        levels.append(np.sqrt(np.mean(samples**2)))
+    assert np.ptp(levels) < 0.002
 
 
 def test_names_depend_on_the_secret_only(
@@ -150,6 +230,14 @@ def test_the_key_must_not_be_published(tmp_path: Path, speech: list[Utterance]) 
         )
 
 
+def test_a_key_of_the_wrong_kind_is_refused(tmp_path: Path, speech: list[Utterance]) -> None:
+    """It would be written over by the plan that lies beside it."""
+    with pytest.raises(InputError, match="the key is a table"):
+        slice_corpus(speech, tmp_path / "o", plan=Plan(1.0, shuffle=True), key=tmp_path / "k.json")
+    with pytest.raises(InputError, match="cut is 'through'"):
+        Plan(1.0, cut="through")
+
+
 def test_a_kill_loses_and_doubles_nothing(
     tmp_path: Path, speech: list[Utterance], words: dict[str, list[Word]]
 ) -> None:
@@ -166,7 +254,8 @@ def test_a_kill_loses_and_doubles_nothing(
     assert CliRunner().invoke(app, command(whole)).exit_code == 0
     process = subprocess.Popen([sys.executable, "-m", "voxrisk", *command(killed)])
     waited = time.monotonic()
-    while len(list(killed.rglob("*.flac"))) < 3 and time.monotonic() - waited < 60:
+    partial = killed.with_name("killed.partial")
+    while len(list(partial.rglob("*.flac"))) < 3 and time.monotonic() - waited < 60:
         time.sleep(0.001)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()

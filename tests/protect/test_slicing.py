@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxrisk.protect.slicing import Slice, Word, slice_fixed, slice_words
+from voxrisk.protect.slicing import GAP, MARGIN, Slice, Word, set_apart, slice_fixed, slice_words
 from voxrisk.types import InputError
 
 MS = 1e-3
@@ -89,6 +89,29 @@ def test_laws_of_slices(case: tuple[list[Word], float], delta: float) -> None:
             if word.start is not None and word.end is not None:
                 shared = min(one.end, word.end) - max(two.start, word.start)
                 assert shared <= 1e-6, "what two slices share is silence"
+
+
+@given(st.one_of(alignments(), broken()), durations)
+def test_laws_of_slices_set_apart(case: tuple[list[Word], float], delta: float) -> None:
+    """Nothing is in two slices, 20 ms lie between them, and no edge has a long pause to tell."""
+    words, signal = case
+    for cut, known in ((slice_words, words), (slice_fixed, [])):
+        slices = cut(words, signal=signal, duration=delta)
+        apart = set_apart(slices, known)
+        assert len(apart) <= len(slices)
+        before = {(piece.first, piece.words): piece for piece in slices}
+        for one, two in pairwise(apart):
+            assert two.start - one.end >= GAP - 1e-9
+        for piece in apart:
+            if cut is slice_words:
+                whole = before[piece.first, piece.words]
+                assert whole.start < piece.start < piece.end < whole.end
+                inside = words[piece.first : piece.first + len(piece.words)]
+                if inside[0].start is not None:
+                    assert piece.start >= inside[0].start - MARGIN - 1e-9
+                    assert piece.start <= inside[0].start + GAP / 2 + 1e-9
+                if inside[-1].end is not None:
+                    assert piece.end <= inside[-1].end + MARGIN + 1e-9
 
 
 @given(alignments(), durations)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.attack.encoder import ADAPTER, Encoder
+from voxrisk.files.arrays import read_npz
 from voxrisk.measure.vectors import unit_length
 from voxrisk.types import InputError
 
@@ -64,16 +65,24 @@ def direction(vectors: NDArray[np.floating[Any]]) -> Floats:
 def read_adapter(folder: Path) -> Adapter:
     """Read what :func:`write_adapter` wrote; nothing in it is executed."""
     path = folder / ADAPTER
-    try:
-        with np.load(path, allow_pickle=False) as held:
-            found = Adapter(
-                str(held["encoder"]), str(held["identity"]), held["mean"], held["matrix"]
-            )
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{path}: not an attacker's map ({error}); train it again") from error
-    if not (np.isfinite(found.mean).all() and np.isfinite(found.matrix).all()):
+    held = read_npz(path)
+    if missing := [k for k in ("encoder", "identity", "mean", "matrix") if k not in held]:
+        raise InputError(
+            f"{path}: not an attacker's map (no array {', '.join(missing)}); train it again"
+        )
+    mean, matrix = held["mean"], held["matrix"]
+    words = [held[key] for key in ("encoder", "identity")]
+    shapes = mean.ndim == 1 and matrix.ndim == 2 and matrix.shape[0] == mean.size > 0
+    if not shapes or any(x.dtype.kind != "f" for x in (mean, matrix)):
+        raise InputError(
+            f"{path}: not an attacker's map (a mean of shape {mean.shape} and a matrix of shape "
+            f"{matrix.shape}); train it again"
+        )
+    if any(word.ndim or word.dtype.kind != "U" for word in words):
+        raise InputError(f"{path}: does not name its encoder; train the attacker again")
+    if not (np.isfinite(mean).all() and np.isfinite(matrix).all()):
         raise InputError(f"{path}: the map is not finite; train the attacker again")
-    return found
+    return Adapter(str(words[0]), str(words[1]), mean, matrix)
 
 
 def _fingerprint(adapter: Adapter) -> str:

@@ -1,8 +1,9 @@
 """A trained ECAPA-TDNN as an encoder, from a checkpoint of SpeechBrain or of ``voxrisk train``."""
 
 import contextlib
-import pickle
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,9 @@ from voxrisk.attack.encoder import check_all, file_identity
 from voxrisk.attack.features import MELS, filter_banks, frame_count
 from voxrisk.attack.sizes import EcapaSize
 from voxrisk.corpus.audio import RATE
+from voxrisk.files.arrays import read_npy
+from voxrisk.files.errors import reading
+from voxrisk.files.limits import MOST_DIMENSIONS, refuse_bomb
 from voxrisk.types import InputError
 
 NEGLIGIBLE = 1e-30
@@ -132,7 +136,10 @@ def pick_device(device: str) -> torch.device:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise InputError(f"device {device!r} was asked for, but this torch sees no GPU")
-    return torch.device(device)
+    try:
+        return torch.device(device)
+    except RuntimeError:
+        raise InputError(f"device {device!r}: write cpu, cuda or cuda:1") from None
 
 
 def load_ecapa(path: Path) -> Ecapa:
@@ -150,15 +157,15 @@ def load_ecapa(path: Path) -> Ecapa:
             squeeze=state["blocks.1.se_block.conv1.conv.weight"].shape[0],
             embedding=state["fc.conv.weight"].shape[0],
         )
-    except (KeyError, IndexError, AttributeError) as error:
+    except (KeyError, IndexError) as error:
         raise InputError(f"{path}: holds no ECAPA-TDNN ({error} is missing)") from error
     if mels != MELS:
         raise InputError(f"{path}: was trained on {mels} mel bands; only {MELS} are supported")
-    model = Ecapa(size)
-    try:
+    if max(astuple(size)) > MOST_DIMENSIONS:
+        raise InputError(f"{path}: claims layers of {max(astuple(size)):,} values; it is damaged")
+    with reading(path, "an ECAPA-TDNN", way_out="the weights do not fit; train or fetch it again"):
+        model = Ecapa(size)
         model.load_state_dict(state)
-    except RuntimeError as error:
-        raise InputError(f"{path}: the weights do not fit an ECAPA-TDNN: {error}") from error
     if not all(torch.isfinite(value).all() for value in state.values()):
         raise InputError(f"{path}: some weights are not finite; train the attacker again")
     return model
@@ -166,13 +173,9 @@ def load_ecapa(path: Path) -> Ecapa:
 
 def read_centre(path: Path, dimension: int) -> NDArray[np.float64]:
     """Read the mean training vector ``(dimension,)`` of an attacker."""
-    try:
-        centre = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(
-            f"{path}: not a mean vector ({error}); train the attacker again"
-        ) from error
-    if centre.shape != (dimension,) or not np.isfinite(centre).all():
+    centre = read_npy(path)
+    numbers = centre.dtype.kind == "f"
+    if not numbers or centre.shape != (dimension,) or not np.isfinite(centre).all():
         raise InputError(
             f"{path}: a mean vector of shape {centre.shape}, not ({dimension},), or not finite; "
             "train the attacker again"
@@ -182,11 +185,15 @@ def read_centre(path: Path, dimension: int) -> NDArray[np.float64]:
 
 def read_tensors(path: Path) -> Mapping[str, Tensor]:
     """Read a file of plain tensors; nothing in it is executed."""
-    try:
-        state: Mapping[str, Tensor] = torch.load(path, map_location="cpu", weights_only=True)
-    except (OSError, RuntimeError, ValueError, EOFError, LookupError, pickle.PickleError) as error:
-        raise InputError(
-            f"{path}: the checkpoint cannot be read ({str(error).splitlines()[0]}); "
-            "it is damaged or not a checkpoint, fetch or train it again"
-        ) from error
+    damaged = "it is damaged or not a checkpoint, fetch or train it again"
+    with reading(path, "a checkpoint", way_out=damaged):
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                sizes = [info.file_size for info in archive.infolist()]
+            refuse_bomb(path, path.stat().st_size, sum(sizes))
+        state: object = torch.load(path, map_location="cpu", weights_only=True)
+    if not isinstance(state, Mapping) or not all(
+        isinstance(name, str) and isinstance(value, Tensor) for name, value in state.items()
+    ):
+        raise InputError(f"{path}: holds no named tensors; {damaged}")
     return state

@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 
 from voxrisk.attack.encoder import check_all, file_identity
 from voxrisk.corpus.audio import RATE
+from voxrisk.files.errors import reading
+from voxrisk.files.limits import MOST_DIMENSIONS
 from voxrisk.types import InputError, require
 
 
@@ -73,12 +75,8 @@ def open_session(path: Path, *, device: str, threads: int | None) -> Any:
     options.log_severity_level = 3
     if threads:
         options.intra_op_num_threads = threads
-    try:
+    with reading(path, "an ONNX model"):
         return runtime.InferenceSession(str(path), options, providers=_providers(runtime, device))
-    except InputError:
-        raise
-    except Exception as error:  # ONNX Runtime raises kinds of its own
-        raise InputError(f"{path}: ONNX Runtime cannot read it ({error})") from error
 
 
 class OnnxEncoder:
@@ -95,17 +93,27 @@ class OnnxEncoder:
     ) -> None:
         self.session = open_session(path, device=device, threads=threads)
         self.name = name
-        self.recipe = FEATURES[features or _guess(path, self.session)]
+        with reading(path, "an ONNX model"):
+            self.recipe = FEATURES[features or _guess(path, self.session)]
         self.identity = f"{file_identity(path)} {self.recipe}"
-        (given,) = self.session.get_inputs()
-        if len(given.shape) != 3 or given.shape[2] != self.recipe.mels:
+        inputs, outputs = self.session.get_inputs(), self.session.get_outputs()
+        shapes = [list(given.shape or ()) for given in inputs]
+        if not outputs or len(shapes) != 1 or len(shapes[0]) != 3:
             raise InputError(
-                f"{path}: takes input of shape {given.shape}, not (batch, frames, "
+                f"{path}: takes inputs of shape {shapes}, not one of (batch, frames, "
+                f"{self.recipe.mels})"
+            )
+        if shapes[0][2] != self.recipe.mels:
+            raise InputError(
+                f"{path}: takes input of shape {shapes[0]}, not (batch, frames, "
                 f"{self.recipe.mels}); only encoders on {self.recipe.mels} filter banks are known"
             )
-        self.input = given.name
-        self.output = self.session.get_outputs()[-1].name
-        self.dimension = self._one(np.zeros((200, self.recipe.mels), dtype=np.float32)).size
+        self.input = inputs[0].name
+        self.output = outputs[-1].name
+        with reading(path, "a speaker encoder"):
+            self.dimension = self._one(np.zeros((200, self.recipe.mels), dtype=np.float32)).size
+        if not 1 <= self.dimension <= MOST_DIMENSIONS:
+            raise InputError(f"{path}: gives vectors of {self.dimension} values; not an encoder")
 
     def embed(self, waveforms: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
         """Embed waveforms ``(samples,)`` at 16 kHz; vectors ``(n, dimension)`` in their order."""

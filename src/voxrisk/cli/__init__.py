@@ -2,6 +2,8 @@
 
 import logging
 import sys
+import threading
+from typing import NoReturn
 
 import typer
 
@@ -21,8 +23,8 @@ from voxrisk.cli import (
     utility,
 )
 from voxrisk.cli import slice as slicing
+from voxrisk.cli.ending import INTERRUPTED, ended, thread_ended
 from voxrisk.progress import talk
-from voxrisk.types import InputError, MissingExtraError
 
 app = typer.Typer(
     name="voxrisk",
@@ -39,6 +41,9 @@ def _root(
     version: bool = typer.Option(False, "--version", help="Print the version and stop."),
     verbose: bool = typer.Option(False, "-v", "--verbose", help="Tell more of what goes on."),
     quiet: bool = typer.Option(False, "-q", "--quiet", help="Tell only what is wrong."),
+    _: bool = typer.Option(
+        False, "--debug", help="Show where an error arose; may stand anywhere on the line."
+    ),
 ) -> None:
     talk(logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO)
     if version:
@@ -76,13 +81,21 @@ app.command(epilog=compare.COMPARE_EXAMPLE, short_help="Compare several anonymiz
 app.add_typer(models.models_app, name="models", short_help="List and fetch trained models")
 
 
-def main() -> None:
-    """Run the command; bad input ends with exit code 2 and one clear message."""
+def main() -> NoReturn:
+    """Run the command; whatever happens, it ends with words and an exit code.
+
+    0 is success, 1 is "no" (a check that found something), 2 is bad input, 70 a bug in voxrisk, 130
+    an interruption.
+    """
+    arguments = sys.argv[1:]
+    # Whoever runs a failed command again adds it at the end of the line.
+    debug = "--debug" in arguments
+    if not debug:
+        threading.excepthook = thread_ended
     try:
-        app()
-    except (InputError, MissingExtraError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("interrupted; what is finished is kept", file=sys.stderr)
-        sys.exit(130)
+        code = app([text for text in arguments if text != "--debug"], standalone_mode=False)
+        if code == INTERRUPTED:  # so typer hands on Ctrl-C
+            raise KeyboardInterrupt
+    except BaseException as error:
+        code = ended(error, debug=debug)
+    sys.exit(code if isinstance(code, int) else 0)

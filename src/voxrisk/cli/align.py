@@ -9,7 +9,9 @@ import typer
 def align(
     corpus: Annotated[Path, typer.Argument(help="A corpus of English speech with its text.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The table of words to write.")],
-    workers: Annotated[int | None, typer.Option(help="Processes; else one for each core.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; else one for each core.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over what is there.")] = False,
 ) -> None:
     """Find the time of each word of a known text (English; the model is built in).

@@ -37,8 +37,10 @@ def anonymize(
         Path | None,
         typer.Option(help="Speaker vectors for selections by distance: .npz (speakers, vectors)."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
-    workers: Annotated[int | None, typer.Option(help="Processes; default: all cores.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random choice.")] = 0,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; default: all cores.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite what OUT holds.")] = False,
 ) -> None:
@@ -51,10 +53,15 @@ def anonymize(
       voxrisk anonymize corpus --with world --select same-gender -o protected
     """
     from voxrisk.corpus import read_corpus
+    from voxrisk.files.errors import reading
     from voxrisk.protect.anonymizers import parse_options
     from voxrisk.protect.run import anonymize as run_anonymizer
     from voxrisk.protect.vectors import read_speaker_vectors
 
+    known = None
+    if vectors:
+        with reading(vectors, "speaker vectors"):
+            known = read_speaker_vectors(vectors)
     rows = run_anonymizer(
         read_corpus(corpus),
         out,
@@ -64,7 +71,7 @@ def anonymize(
         select=select,
         per=per,
         fixed=target,
-        vectors=read_speaker_vectors(vectors) if vectors else None,
+        vectors=known,
         seed=seed,
         workers=workers,
         force=force,

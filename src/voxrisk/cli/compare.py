@@ -15,6 +15,7 @@ Example:
 REPORT_EXAMPLE = """\b
 Example:
   voxrisk report runs/mcadams --pdf --force
+  voxrisk report runs/mcadams --format latex --format bibtex
 """
 Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
 
@@ -24,16 +25,36 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Default: report.html in the run.")
     ] = None,
+    formats: Annotated[
+        list[str] | None,
+        typer.Option("--format", help="html, csv, latex, markdown or bibtex; repeat for several."),
+    ] = None,
     pdf: Annotated[bool, typer.Option("--pdf", help="Also print it to PDF.")] = False,
     force: Force = False,
 ) -> None:
-    """Write the report of a finished run again, from its results.json."""
+    """Write the report of a finished run again, or its tables, from its results.json.
+
+    Tables of attackers and of sets of trials, and the papers to cite, go to the folder tables of
+    the run, or to the folder given with -o.
+    """
     from voxrisk.files.results import read_times
+    from voxrisk.report.export import FOLDER, FORMATS, write_tables
     from voxrisk.report.html import write_pdf, write_report
     from voxrisk.results import Results
 
+    wanted = list(dict.fromkeys(formats or ["html"]))
+    if unknown := [name for name in wanted if name not in FORMATS]:
+        raise InputError(f"no format {unknown[0]!r}; known are {', '.join(FORMATS)}")
     results = Results.read(run)
-    path = output or (run if run.is_dir() else run.parent) / "report.html"
+    home = run if run.is_dir() else run.parent
+    tables = [name for name in wanted if name != "html"]
+    if tables:
+        folder = output if output and "html" not in wanted else home / FOLDER
+        for file in write_tables(results, folder, tables, force=force):
+            print(file)
+    if "html" not in wanted:
+        return
+    path = output or home / "report.html"
     _free(path, force=force)
     if pdf:
         _free(path.with_suffix(".pdf"), force=force)

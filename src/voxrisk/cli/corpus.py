@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Look at a corpus, split it, make a demo corpus.")
 
 Corpus = Annotated[Path, typer.Argument(help="A folder of audio, a manifest, a known corpus.")]
-Workers = Annotated[int | None, typer.Option(help="Processes; one for each core unless given.")]
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Processes; one for each core unless given.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Force = Annotated[bool, typer.Option("--force", help="Write over what is there.")]
 
@@ -39,9 +41,12 @@ class By(StrEnum):
 def check(
     corpus: Corpus,
     rate: Annotated[
-        int | None, typer.Option(help="Sample rate all files should have; else the commonest.")
+        int | None,
+        typer.Option(min=1, help="Sample rate all files should have; else the commonest."),
     ] = None,
-    min_duration: Annotated[float, typer.Option(help="Shorter utterances are a problem.")] = 0.5,
+    min_duration: Annotated[
+        float, typer.Option(min=0.0, help="Shorter utterances are a problem.")
+    ] = 0.5,
     workers: Workers = None,
     as_json: Json = False,
 ) -> None:
@@ -125,14 +130,16 @@ def split(
         float | None,
         typer.Option(help="Enrolment or B's part of a speaker (0.5); evaluation speakers (0.2)."),
     ] = None,
-    speakers: Annotated[int | None, typer.Option(help="With --by ab: speakers in B.")] = None,
+    speakers: Annotated[
+        int | None, typer.Option(min=1, help="With --by ab: speakers in B.")
+    ] = None,
     same_gender: Annotated[
         bool, typer.Option("--same-gender", help="Compare only speakers of one gender.")
     ] = False,
     nontargets: Annotated[
-        int | None, typer.Option(help="At most so many other speakers for each trial.")
+        int | None, typer.Option(min=1, help="At most so many other speakers for each trial.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the random choice.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the random choice.")] = 0,
     force: Force = False,
 ) -> None:
     """Split a corpus in two sides that share no session, no utterance or no speaker.
@@ -198,8 +205,10 @@ def demo(
         Voices,
         typer.Option(help="espeak: 40 voices, at once. kokoro: 28 neural voices, minutes."),
     ] = Voices.espeak,
-    voices: Annotated[int | None, typer.Option(help="How many voices; all unless given.")] = None,
-    sentences: Annotated[int, typer.Option(help="Sentences of a voice in a session.")] = 6,
+    voices: Annotated[
+        int | None, typer.Option(min=1, help="How many voices; all unless given.")
+    ] = None,
+    sentences: Annotated[int, typer.Option(min=1, help="Sentences of a voice in a session.")] = 6,
     force: Force = False,
 ) -> None:
     """Make a corpus of synthetic voices on the spot, with transcripts.

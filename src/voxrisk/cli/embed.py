@@ -17,7 +17,9 @@ def embed(
         typer.Option(help="ecapa-voxceleb, wespeaker-resnet34, a folder, an ONNX file, hub:o/n."),
     ] = "ecapa-voxceleb",
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "auto",
-    workers: Annotated[int | None, typer.Option(help="Processes; one for each core.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; one for each core.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Write over what is there.")] = False,
 ) -> None:

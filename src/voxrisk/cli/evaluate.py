@@ -1,6 +1,6 @@
 """``voxrisk evaluate``: from two folders of audio to a report, in one command."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,18 +10,28 @@ from voxrisk.types import InputError
 
 if TYPE_CHECKING:
     from voxrisk.pipeline.evaluation import Evaluation
+    from voxrisk.results import Results
 
 EXAMPLE = """\b
 Example:
   voxrisk evaluate --original speech --anonymized protected -o run
   voxrisk evaluate --original speech --anonymizer mcadams --train other-speakers -o run
+  voxrisk evaluate --original speech --anonymized protected --enroll enroll.csv
+    --trials f=trials_f.csv --trials m=trials_m.csv -o run
+  voxrisk evaluate --original data --anonymized "data/*_mine" --train-anonymized train_mine -o run
+  voxrisk evaluate --scores informed=scores.csv --trials trials.csv -o run
   voxrisk evaluate --original speech --anonymizer world --hide age --keep emotion -o run
   voxrisk evaluate --config run/evaluation.yaml -o again
 """
 
 
 # Options whose name is not that of the choice they make.
-OPTIONS = {"settings": "options", "attacker": "attackers"}
+OPTIONS = {
+    "settings": "options",
+    "attacker": "attackers",
+    "enroll": "sets",
+    "trials": "sets",
+}
 
 
 def evaluate(
@@ -46,6 +56,39 @@ def evaluate(
     train: Annotated[
         Path | None, typer.Option(help="Speech of other people, to train informed attackers on.")
     ] = None,
+    train_anonymized: Annotated[
+        Path | None,
+        typer.Option(help="Other people's speech, anonymized as yours was: no anonymizer needed."),
+    ] = None,
+    enroll_anonymized: Annotated[
+        Path | None,
+        typer.Option(help="Enrolment that the attacker anonymized with draws of its own."),
+    ] = None,
+    embeddings: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[ATTACKER=]FILE", help="Begin with vectors of anonymized speech; repeat."
+        ),
+    ] = None,
+    enroll_embeddings: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[ATTACKER=]FILE", help="Vectors of the enrolment, if in another file."
+        ),
+    ] = None,
+    original_embeddings: Annotated[
+        Path | None, typer.Option(help="Vectors of the original speech: the reference.")
+    ] = None,
+    scores: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[ATTACKER=]FILE", help="Begin with scores of the --trials; repeat."),
+    ] = None,
+    original_scores: Annotated[
+        list[Path] | None, typer.Option(help="Scores of these trials on original speech.")
+    ] = None,
+    speakers: Annotated[
+        Path | None, typer.Option(help="Who speaks, beside --scores: utt2spk, CSV, manifest.")
+    ] = None,
     similar: Annotated[
         str | None, typer.Option(help="A similar anonymizer, for the semi-informed attacker.")
     ] = None,
@@ -54,8 +97,25 @@ def evaluate(
     attacker: Annotated[
         list[str] | None, typer.Option(help="Only these attackers; repeat for several.")
     ] = None,
+    enroll: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]LIST",
+            help="Which utterances enrol: CSV, Kaldi or VoicePrivacy; once, or for each --trials.",
+        ),
+    ] = None,
+    trials: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]LIST", help="What is compared; repeat for several sets of trials."
+        ),
+    ] = None,
+    split: Annotated[
+        str,
+        typer.Option(help="official: lists or roles that come with the speech; own: drawn here."),
+    ] = "official",
     title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     reveal: Annotated[
         bool, typer.Option("--reveal-speakers", help="Print speaker ids, not pseudonyms.")
     ] = False,
@@ -89,12 +149,13 @@ def evaluate(
     Runs every attacker the inputs allow and writes results.json and report.html. A run that was
     stopped goes on where it was; a stage is done again only when something it depends on changed.
     """
-    from voxrisk.files.results import read_times
+    from voxrisk.corpus.trials import pair_lists
+    from voxrisk.pipeline.entered import evaluate_entry
+    from voxrisk.pipeline.entry import Entry, named_files, one_file, read_entry
     from voxrisk.pipeline.evaluate import evaluate_speech
     from voxrisk.pipeline.evaluation import Evaluation, read_yaml
     from voxrisk.pipeline.stages import say
     from voxrisk.protect.anonymizers import parse_options
-    from voxrisk.report.html import write_pdf, write_report
 
     choices = {
         "original": original,
@@ -105,10 +166,14 @@ def evaluate(
         "per": per,
         "targets": targets,
         "train": train,
+        "train_anonymized": train_anonymized,
+        "enroll_anonymized": enroll_anonymized,
         "similar": similar,
         "encoder": encoder,
         "effort": effort,
         "attackers": tuple(attacker or ()),
+        "sets": pair_lists(enroll or [], trials or []),
+        "split": split,
         "title": title,
         "seed": seed,
         "reveal": reveal,
@@ -117,18 +182,54 @@ def evaluate(
         "hide": tuple(hide or ()),
         "keep": tuple(keep or ()),
     }
+    sources = {
+        "embeddings": one_file("--embeddings", embeddings or []),
+        "enroll_embeddings": one_file("--enroll-embeddings", enroll_embeddings or []),
+        "original_embeddings": original_embeddings,
+        "scores": named_files(scores or []),
+        "original_scores": tuple(original_scores or ()),
+        "speakers": speakers,
+    }
+    # What stands on the command line beside a file changes it; defaults do not.
+    said = {OPTIONS.get(name, name) for name in context.params if _given(context, name)}
+    begun = read_entry(config) if config is not None else None
+    if begun is not None or sources["embeddings"] or sources["scores"]:
+        known = {f.name for f in fields(Entry)}
+        made = {k: v for k, v in {**sources, **choices}.items() if k in known}
+        if foreign := sorted(said & set(choices) - known - {"utility"}):
+            raise InputError(
+                f"--{foreign[0].replace('_', '-')} needs speech, and this run begins without any; "
+                "leave it out"
+            )
+        changes = {k: v for k, v in made.items() if k in said}
+        entry = replace(begun, **changes) if begun else Entry(**made)  # type: ignore[arg-type]
+        _told(evaluate_entry(entry, output, force=force), output, pdf=pdf, as_json=as_json)
+        return
+    if lonely := [name for name, value in sources.items() if value]:
+        raise InputError(f"--{lonely[0].replace('_', '-')} goes with --embeddings or --scores")
     if config is not None:
-        # What stands on the command line beside a file changes it; defaults do not.
-        said = {OPTIONS.get(name, name) for name in context.params if _given(context, name)}
         changes = {key: value for key, value in choices.items() if key in said}
         chosen = _changed(read_yaml(config), changes)
     elif original is None:
-        raise InputError("give --original DIR, or --config evaluation.yaml")
+        raise InputError(
+            "give --original DIR, or --config evaluation.yaml; or begin with --embeddings or "
+            "--scores"
+        )
     else:
         chosen = Evaluation(**choices)  # type: ignore[arg-type]
     say(f"effort {chosen.effort}: {chosen.limits.words}")
     results = evaluate_speech(chosen, output, stages=stages, force=force)
+    _told(results, output, pdf=pdf, as_json=as_json)
+
+
+def _told(results: "Results", output: Path, *, pdf: bool, as_json: bool) -> None:
+    """Write the pages of a run, and print what it found."""
+    from voxrisk.files.results import read_times
+    from voxrisk.report.export import FOLDER, write_tables
+    from voxrisk.report.html import write_pdf, write_report
+
     write_report(results, output / "report.html", run=read_times(output))
+    write_tables(results, output / FOLDER)
     if pdf:
         write_pdf(output / "report.html", output / "report.pdf")
     if as_json:
@@ -149,6 +250,7 @@ def evaluate(
         if step.severity == "next":
             print(f"  - {step.text}")
     print(f"\nReport: {output / 'report.html'}")
+    print(f"Tables as CSV, LaTeX and Markdown, and papers to cite: {output / FOLDER}")
     print(f"Names behind pseudonyms and files behind warnings: {output / 'private'}")
 
 

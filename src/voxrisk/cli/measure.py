@@ -55,7 +55,7 @@ def measure(
         int, typer.Option(min=0, help="Draws of speakers behind the intervals; 0: no intervals.")
     ] = 1000,
     confidence: Annotated[float, typer.Option(min=0.5, max=0.999)] = 0.95,
-    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
     allow_extra: Annotated[
         bool, typer.Option("--allow-extra", help="Leave out scores that no trial asks for.")
     ] = False,

@@ -64,23 +64,24 @@ def population(
         Path | None,
         typer.Option(help="Folder of published curves (CSV) to lay under ours in the figure."),
     ] = None,
-    predicates: Annotated[int, typer.Option(help="Voices used for Singling Out.")] = 495,
-    draws: Annotated[int, typer.Option(help="Random populations for each of them.")] = 5,
+    predicates: Annotated[int, typer.Option(min=1, help="Voices used for Singling Out.")] = 495,
+    draws: Annotated[int, typer.Option(min=1, help="Random populations for each of them.")] = 5,
     trials: Annotated[
-        int, typer.Option(help="Conversations to link for each speaker of B; the paper has 1.")
+        int,
+        typer.Option(min=1, help="Conversations to link for each speaker of B; the paper has 1."),
     ] = 1,
     estimator: Annotated[
         str, typer.Option(help="Linkability 'exact', or by the paper's random 'draws'.")
     ] = "exact",
     min_utterances: Annotated[
-        int, typer.Option(help="Leave out speakers of A with fewer utterances.")
+        int, typer.Option(min=1, help="Leave out speakers of A with fewer utterances.")
     ] = 1,
     resamples: Annotated[
         int, typer.Option(min=0, help="Draws of speakers behind the intervals; 0: no intervals.")
     ] = 1000,
     confidence: Annotated[float, typer.Option(min=0.5, max=0.999)] = 0.95,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    threads: Annotated[int | None, typer.Option(help="Default: all processors.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
+    threads: Annotated[int | None, typer.Option(min=1, help="Default: all processors.")] = None,
     reveal: Annotated[
         bool, typer.Option("--reveal-speakers", help="Write speaker ids, not pseudonyms.")
     ] = False,

@@ -46,7 +46,8 @@ def score(
     centre: Annotated[bool, typer.Option(help="Subtract the mean training vector.")] = False,
     backend: Annotated[Backend, typer.Option(help="What compares vectors.")] = Backend.cosine,
     as_norm: Annotated[
-        int, typer.Option(help="Normalise by so many nearest training speakers; 0: not at all.")
+        int,
+        typer.Option(min=0, help="Normalise by so many nearest training speakers; 0: not at all."),
     ] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Write over what is there.")] = False,
@@ -111,7 +112,9 @@ def _lists(
     from voxrisk.corpus.trials import Trial, read_enrolments
     from voxrisk.files.scores import read_trials
 
-    enrolments = read_enrolments(enroll) if enroll else None
+    source = enrolled or tried
+    speakers = dict(zip(source.utterance.tolist(), source.speaker.tolist(), strict=True))
+    enrolments = read_enrolments(enroll, speakers=speakers) if enroll else None
     if trials in MADE:
         if enrolments is None and enrolled is None:
             raise InputError(f"--trials {trials} needs --enroll or --enroll-embeddings")
@@ -122,9 +125,8 @@ def _lists(
                 raise InputError("--trials same-gender needs --corpus, which knows the genders")
             genders = {row.speaker: row.gender for row in read_corpus(corpus)}
         return made_trials(tried, enrolments, genders=genders), enrolments
-    if not Path(trials).is_file():
+    if not Path(trials).exists():
         raise InputError(f"--trials {trials}: no such file, and not one of {', '.join(MADE)}")
     listed = [Trial(*pair) for pair in read_trials(trials).pairs()]
-    source = enrolled or tried
     apart = enrolled is not None
     return listed, enrolments or speaker_enrolments(source, listed, apart=apart)

@@ -21,6 +21,13 @@ def slice_(
     fixed: Annotated[
         bool, typer.Option("--fixed", help="Cut at fixed times, through words as well.")
     ] = False,
+    cut: Annotated[
+        str | None,
+        typer.Option(
+            help="pause: the pause at a cut is in both slices, as in the paper; clean: in neither, "
+            "edges faded, levels set. Else clean with --shuffle, and pause without."
+        ),
+    ] = None,
     shuffle: Annotated[
         bool,
         typer.Option("--shuffle", help="Random names, no speaker, no order: to be published."),
@@ -31,14 +38,18 @@ def slice_(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(help="Of the random names; as secret as the key. Else drawn at random."),
+        typer.Option(
+            min=0, help="Of the random names; as secret as the key. Else drawn at random."
+        ),
     ] = None,
     rate: Annotated[int, typer.Option(help="Sample rate of the slices.")] = 16_000,
     skip_missing: Annotated[
         bool,
         typer.Option("--skip-missing", help="Leave out utterances that the alignment lacks."),
     ] = False,
-    workers: Annotated[int | None, typer.Option(help="Processes; else one for each core.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; else one for each core.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace earlier slices.")] = False,
 ) -> None:
@@ -54,14 +65,20 @@ def slice_(
     """
     from voxrisk.corpus import read_corpus
     from voxrisk.files.atomic import output_folder
+    from voxrisk.files.errors import reading
     from voxrisk.protect.alignment import read_alignment
+    from voxrisk.protect.edges import REMAINS
     from voxrisk.protect.slice_corpus import Plan, discard, slice_corpus
     from voxrisk.types import InputError
 
     if not shuffle and (key is not None or seed is not None):
         raise InputError("--key and --seed belong to --shuffle")
+    plan = Plan(duration, fixed=fixed, shuffle=shuffle, seed=seed, rate=rate, cut=cut)
     rows = read_corpus(corpus)
-    words = read_alignment(alignment) if alignment else None
+    words = None
+    if alignment:
+        with reading(alignment, "an alignment"):
+            words = read_alignment(alignment)
     missing = [row for row in rows if words is not None and row.utterance not in words]
     if missing and not skip_missing:
         raise InputError(
@@ -77,7 +94,7 @@ def slice_(
     counts = slice_corpus(
         rows,
         output,
-        plan=Plan(duration=duration, fixed=fixed, shuffle=shuffle, seed=seed, rate=rate),
+        plan=plan,
         alignment=words,
         key=key,
         workers=workers,
@@ -98,4 +115,6 @@ def slice_(
         if counts[name]:
             print(f"{name.replace('_', ' ')}: {counts[name]}")
     if shuffle:
-        print(f"keep secret: {key or output.with_name(output.name + '.key.csv')}")
+        table = key or output.with_name(output.name + ".key.csv")
+        print(f"keep secret: {table} and {table.with_suffix('.json').name} beside it")
+        print(REMAINS[plan.clean])

@@ -61,9 +61,9 @@ def train(
             help="Fine-tune this ECAPA: ecapa-voxceleb or a folder; adapter: any encoder."
         ),
     ] = None,
-    epochs: Annotated[int | None, typer.Option(help="Instead of the recipe's.")] = None,
-    zero_epochs: Annotated[int | None, typer.Option(help="E: epochs with w_T = 0.")] = None,
-    batch: Annotated[int | None, typer.Option(help="Instead of the recipe's.")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Instead of the recipe's.")] = None,
+    zero_epochs: Annotated[int | None, typer.Option(min=0, help="E: epochs with w_T = 0.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Instead of the recipe's.")] = None,
     max_rate: Annotated[float | None, typer.Option(help="Instead of the recipe's.")] = None,
     keep_statistics: Annotated[
         bool | None,
@@ -73,11 +73,11 @@ def train(
             "default: kept with --start.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="First seed.")] = 0,
-    seeds: Annotated[int, typer.Option(help="How many trainings, in folders seed-N.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="First seed.")] = 0,
+    seeds: Annotated[int, typer.Option(min=1, help="How many trainings, in folders seed-N.")] = 1,
     device: Annotated[str, typer.Option(help="cpu, cuda …")] = "auto",
     cache: Annotated[Path | None, typer.Option(help="Folder for decoded speech.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes for decoding.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes for decoding.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Begin anew where one lies.")] = False,
 ) -> None:

@@ -36,8 +36,10 @@ def utility(
         int, typer.Option(min=0, help="Draws of speakers behind the intervals; 0: no intervals.")
     ] = 1000,
     confidence: Annotated[float, typer.Option(min=0.5, max=0.999)] = 0.95,
-    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
-    workers: Annotated[int | None, typer.Option(help="Processes; default: all cores.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; default: all cores.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite what OUT holds.")] = False,
 ) -> None:

@@ -1,21 +1,24 @@
 """Audio in and out through libsndfile: WAV, FLAC, Ogg Opus, MP3, at any rate."""
 
-import os
-import struct
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.corpus.containers import FORMATS, cut_short
 from voxrisk.corpus.table import Utterance
-from voxrisk.files.atomic import atomic, naming_a_full_disk
+from voxrisk.files.atomic import atomic
+from voxrisk.files.errors import reading, writing
 from voxrisk.types import InputError, require
 
 RATE = 16_000  # samples a second: what every part works at, unless it says otherwise
 # Kaldi segments and rounded durations may reach a little past the end of a recording.
 SLACK_SECONDS = 0.1
 EMPTY = "holds no samples"
+RATES = (4_000, 384_000)  # samples a second of a recording
+MOST_CHANNELS = 64
+MOST_SAMPLES = 2**28  # of one utterance, all channels together: 4.6 hours of mono at 16 kHz
 HEARD, HEARD_RATE = ".heard", 16_000  # ending and rate of decoded copies
 
 
@@ -57,29 +60,46 @@ def decode(source: Utterance | Path | str) -> tuple[NDArray[np.float32], int, fl
     if not path.is_file():
         raise InputError(f"{path}: no such audio file")
     start, end = (row.start or 0.0, row.end) if row else (0.0, None)
-    try:
-        with path.open("rb") as file, soundfile.SoundFile(file) as stream:
-            native, total, kind = int(stream.samplerate), int(stream.frames), stream.format
-            first = round(start * native)
-            wanted = total - first if end is None else round((end - start) * native)
-            if wanted < 0 or first + wanted > total + SLACK_SECONDS * native:
-                raise InputError(
-                    f"{path}: lasts {total / native:.3f} s, but {row.utterance if row else 'it'!r} "
-                    f"is said to lie at {start:.3f}–{end if end is not None else start:.3f} s"
-                )
-            stream.seek(first)
-            samples = stream.read(wanted, dtype="float32", always_2d=True)
-            cut = cut_short(file, kind, missing=min(wanted, total - first) - len(samples))
-    except (soundfile.SoundFileError, OSError, RuntimeError) as error:
-        reason = getattr(error, "error_string", error)
-        raise InputError(f"{path}: cannot be read as audio ({reason})") from error
-    if cut:
-        raise InputError(f"{path}: is cut short; copy or download it again")
+    # By its number: libsndfile then reads by itself, and no interrupt is lost in a callback.
+    with (
+        reading(path, "audio"),
+        path.open("rb") as file,
+        soundfile.SoundFile(file.fileno(), closefd=False) as stream,
+    ):
+        native, total, kind = int(stream.samplerate), int(stream.frames), stream.format
+        _refuse_header(path, native, int(stream.channels), kind)
+        first = round(start * native)
+        wanted = total - first if end is None else round((end - start) * native)
+        if wanted < 0 or first + wanted > total + SLACK_SECONDS * native:
+            raise InputError(
+                f"{path}: lasts {total / native:.3f} s, but {row.utterance if row else 'it'!r} "
+                f"is said to lie at {start:.3f}–{end if end is not None else start:.3f} s"
+            )
+        if wanted * stream.channels > MOST_SAMPLES:
+            raise InputError(
+                f"{path}: {wanted / native / 3600:.1f} hours of {stream.channels} channels in one "
+                f"utterance, by its header; cut it into segments"
+            )
+        stream.seek(first)
+        samples = stream.read(wanted, dtype="float32", always_2d=True)
+        if cut_short(file, kind, missing=min(wanted, total - first) - len(samples)):
+            raise InputError(f"{path}: is cut short; copy or download it again")
     if not samples.size:
         raise InputError(f"{path}: {EMPTY}")
     if not np.isfinite(samples).all():
         raise InputError(f"{path}: holds samples that are not finite")
     return samples, native, _seconds(row, total / native)
+
+
+def _refuse_header(path: Path, rate: int, channels: int, kind: str) -> None:
+    """Refuse what no recording of speech has, before anything is computed from it."""
+    if kind not in FORMATS:
+        raise InputError(f"{path}: is of the format {kind}; convert it to WAV or FLAC")
+    if not RATES[0] <= rate <= RATES[1] or not 1 <= channels <= MOST_CHANNELS:
+        raise InputError(
+            f"{path}: its header says {rate} Hz and {channels} channels; speech has "
+            f"{RATES[0]:,} to {RATES[1]:,} Hz and at most {MOST_CHANNELS} channels"
+        )
 
 
 def _seconds(row: Utterance | None, total: float) -> float:
@@ -91,7 +111,7 @@ def write_heard(path: Path, samples: NDArray[np.float32]) -> None:
     """Keep samples ``(n,)`` so that :func:`read_heard` gives the same: 16 bits where they do."""
     pcm = to_pcm(samples)
     exact = bool((_as_float(pcm) == samples).all())
-    with naming_a_full_disk(path), path.open("wb") as stream:
+    with writing(path), path.open("wb") as stream:
         np.save(stream, pcm if exact else samples, allow_pickle=False)
 
 
@@ -115,60 +135,13 @@ def audio_seconds(row: Utterance) -> float:
     if row.copy is not None:
         return row.copy.seconds
     soundfile: Any = require("soundfile", extra="audio")
-    try:
+    with reading(row.path, "audio"):
         info = soundfile.info(row.path)
-    except (soundfile.SoundFileError, OSError, RuntimeError) as error:
-        raise InputError(f"{row.path}: cannot be read as audio ({error})") from error
+        _refuse_header(row.path, int(info.samplerate), int(info.channels), info.format)
     length = _seconds(row, info.frames / info.samplerate)
     if length <= 0:
         raise InputError(f"{row.path}: utterance {row.utterance} holds no samples")
     return length
-
-
-def cut_short(file: BinaryIO, kind: str, *, missing: int) -> bool:
-    """Whether an open file ends before its own header says.
-
-    libsndfile reads what is left of a cut WAV or Ogg file without a word, so their last bytes are
-    looked at here; FLAC and MP3 tell how many samples they should have.
-    """
-    if kind == "WAV":
-        return _wav_is_cut(file)
-    if kind == "OGG":
-        return _ogg_is_cut(file)
-    if kind == "MP3":
-        file.seek(0)
-        head = file.read(8192)
-        # Without this tag the length is only an estimate.
-        return missing > 0 and (b"Xing" in head or b"Info" in head)
-    return missing > 0
-
-
-def _wav_is_cut(file: BinaryIO) -> bool:
-    size = file.seek(0, os.SEEK_END)
-    file.seek(0)
-    if file.read(4) != b"RIFF":
-        return False
-    file.seek(12)
-    while len(head := file.read(8)) == 8:
-        name, length = struct.unpack("<4sI", head)
-        if name == b"data":
-            # 0 and 0xFFFFFFFF are what a program writes that did not know the length.
-            return length not in (0, 0xFFFFFFFF) and file.tell() + length > size
-        file.seek(length + length % 2, os.SEEK_CUR)
-    return True
-
-
-def _ogg_is_cut(file: BinaryIO) -> bool:
-    """The last Ogg page must be whole and marked as the end of the stream."""
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - 70_000))  # a page is at most 65,307 bytes long
-    tail = file.read()
-    at = tail.rfind(b"OggS")
-    if at < 0 or len(tail) < at + 27:
-        return True
-    segments = tail[at + 27 : at + 27 + tail[at + 26]]
-    whole = len(tail) >= at + 27 + tail[at + 26] + sum(segments)
-    return not (whole and tail[at + 5] & 4)
 
 
 def write_audio(

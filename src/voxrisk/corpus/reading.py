@@ -5,6 +5,8 @@ from pathlib import Path
 
 from voxrisk.corpus.forms import recognise
 from voxrisk.corpus.table import Located, Utterance
+from voxrisk.files.errors import reading
+from voxrisk.files.text import refuse_unwritable
 from voxrisk.types import InputError
 
 
@@ -12,7 +14,7 @@ def read_corpus(path: Path | str, *, audio: bool = True) -> list[Utterance]:
     """Read a corpus of any known form (see :mod:`voxrisk.corpus.forms`), in a stable order.
 
     Args:
-        path: A folder or a manifest file.
+        path: A folder or a manifest file; or VoicePrivacy directories with a star in their name.
         audio: Whether every audio file must be there. Without it only the table is read.
 
     Raises:
@@ -20,15 +22,27 @@ def read_corpus(path: Path | str, *, audio: bool = True) -> list[Utterance]:
             audio is missing; the message names the file and the line.
     """
     path = Path(path)
-    if not path.exists():
+    if not path.exists() and not any(path.parent.glob(path.name)):
         raise InputError(f"{path}: no such corpus; give a folder of audio or a manifest.csv")
-    located = list(recognise(path).read(path))
+    with reading(path, "a corpus"):
+        located = list(recognise(path).read(path))
     if not located:
         raise InputError(f"{path}: the corpus holds no utterances")
+    _refuse_nameless(located)
     _refuse_doubled(located)
     if audio:
         _refuse_missing(located)
     return [row for _, row in located]
+
+
+def _refuse_nameless(located: Iterable[Located]) -> None:
+    """Every row has an id, a speaker and a path that can be written again."""
+    for where, row in located:
+        for name, value in (("utterance", row.utterance), ("speaker", row.speaker)):
+            if not value.strip():
+                raise InputError(f"{where}: the {name} is empty; name it")
+        for text in (row.utterance, row.speaker, str(row.path), row.text or ""):
+            refuse_unwritable(text, ascii(where)[1:-1])
 
 
 def _refuse_doubled(located: Iterable[Located]) -> None:
@@ -42,12 +56,19 @@ def _refuse_doubled(located: Iterable[Located]) -> None:
         first[row.utterance] = where
 
 
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name longer than any disk allows, a folder without permission
+        return False
+
+
 def _refuse_missing(located: Iterable[Located]) -> None:
     exists: dict[Path, bool] = {}
     missing = []
     for where, row in located:
         if row.path not in exists:
-            exists[row.path] = row.path.is_file()
+            exists[row.path] = _is_file(row.path)
         if not exists[row.path]:
             missing.append((where, row))
     if missing:

@@ -1,13 +1,13 @@
 """Whole files or none: what is written appears under its name only when it is complete."""
 
 import contextlib
-import errno
 import os
 import uuid
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from voxrisk.files.errors import writing
 from voxrisk.types import InputError
 
 SYNC_THREADS = 32  # they only wait
@@ -25,10 +25,11 @@ def atomic(path: Path | str, *, sync: bool = True) -> Iterator[Path]:
     :func:`sync_files` follows before they are called finished.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with writing(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.stem}.{uuid.uuid4().hex}.part{path.suffix}")
     try:
-        with naming_a_full_disk(path):
+        with writing(path):
             yield part
             if sync:
                 _sync(part)
@@ -45,21 +46,11 @@ def sync_files(paths: Iterable[Path]) -> None:
 
 
 def _sync(path: Path) -> None:
-    with naming_a_full_disk(path), path.open("rb+") as stream:
+    with writing(path), path.open("rb+") as stream:
         os.fsync(stream.fileno())
 
 
-@contextlib.contextmanager
-def naming_a_full_disk(path: Path | str) -> Iterator[None]:
-    """Turn "no space left" inside the block into an InputError that says what to do."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise InputError(
-                f"{path}: the disk is full; make room and run the same command again"
-            ) from error
-        raise
+naming_a_full_disk = writing  # by which the journal knows it
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -85,5 +76,6 @@ def output_folder(path: Path | str, *, force: bool = False) -> Path:
         raise InputError(f"{path} is a file; -o needs a folder")
     if path.is_dir() and any(path.iterdir()) and not force:
         raise InputError(f"{path} is not empty; choose another folder or add --force")
-    path.mkdir(parents=True, exist_ok=True)
+    with writing(path):
+        path.mkdir(parents=True, exist_ok=True)
     return path

@@ -20,9 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.files.arrays import array_names, as_text, read_npy, read_npz
 from voxrisk.files.atomic import atomic
+from voxrisk.files.errors import reading
+from voxrisk.files.hdf5 import read_datasets
 from voxrisk.files.kaldi import read_utt2spk, read_vectors
-from voxrisk.files.tables import read_rows
+from voxrisk.files.limits import MOST_DIMENSIONS
+from voxrisk.files.tables import open_parquet, read_rows
 from voxrisk.types import Embeddings, InputError, require
 
 _TABLES = ("embeddings.npy", "embedding.npy", "xvectors.npy", "xvector.npy", "vectors.npy")
@@ -60,7 +64,8 @@ def read_embeddings(path: Path | str) -> Embeddings:
             f"{path}: embeddings are read from {', '.join(readers)} or a folder of such files; "
             "convert them, most simply to NPZ with utterance, speaker and embedding"
         )
-    return reader(path)
+    with reading(path, "embeddings"):
+        return reader(path)
 
 
 def write_embeddings(path: Path | str, embeddings: Embeddings) -> None:
@@ -87,27 +92,15 @@ def _read_folder(path: Path) -> Embeddings:
 
 
 def _read_npz(path: Path) -> Embeddings:
-    with _load(path) as archive:
-        missing = [k for k in ("utterance", "speaker", "embedding") if k not in archive.files]
-        if missing:
-            raise InputError(
-                f"{path}: no array {', '.join(missing)}; it holds {', '.join(archive.files)}"
-            )
-        return _embeddings(
-            archive["utterance"], archive["speaker"], archive["embedding"], str(path)
-        )
-
-
-def _load(path: Path) -> Any:
-    """Open an NPY or NPZ file, never a pickle in it: that could run anything."""
-    try:
-        return np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise InputError(f"{path}: cannot be read as NumPy arrays ({error})") from None
+    held = array_names(path)
+    if missing := [k for k in ("utterance", "speaker", "embedding") if k not in held]:
+        raise InputError(f"{path}: no array {', '.join(missing)}; it holds {', '.join(held)}")
+    found = read_npz(path, ("utterance", "speaker", "embedding"))
+    return _embeddings(found["utterance"], found["speaker"], found["embedding"], str(path))
 
 
 def _read_npy(path: Path) -> Embeddings:
-    vectors = _array(path)
+    vectors = read_npy(path)
     table = path.with_suffix(".csv")
     if table.is_file():
         return _embeddings(*_read_table(table), vectors, str(path))
@@ -120,11 +113,7 @@ def _read_npy(path: Path) -> Embeddings:
             f"{path}: who speaks? Put {table.name} with columns utterance and speaker beside it "
             "(one line for each row), or utterances.npy and speakers.npy"
         )
-    return _embeddings(_array(names[0]), _array(names[1]), vectors, str(path))
-
-
-def _array(path: Path) -> NDArray[np.generic]:
-    return np.asarray(_load(path))
+    return _embeddings(read_npy(names[0]), read_npy(names[1]), vectors, str(path))
 
 
 def _read_table(path: Path) -> tuple[list[str], list[str]]:
@@ -133,38 +122,35 @@ def _read_table(path: Path) -> tuple[list[str], list[str]]:
 
 
 def _read_parquet(path: Path) -> Embeddings:
-    parquet = require("pyarrow.parquet", extra="parquet")
-    table = parquet.read_table(path)
+    table = open_parquet(path).read(use_threads=False)
     missing = [k for k in ("utterance", "speaker", "embedding") if k not in table.column_names]
     if missing:
         raise InputError(
             f"{path}: no column {', '.join(missing)}; it has {', '.join(table.column_names)}"
         )
+    for name in ("utterance", "speaker", "embedding"):
+        if table[name].null_count:
+            raise InputError(f"{path}: the column {name} has empty cells; fill them")
     column = table["embedding"].combine_chunks()
-    flat = column.flatten().to_numpy(zero_copy_only=False)
-    lengths = column.value_lengths().to_numpy(zero_copy_only=False) if len(column) else np.zeros(0)
-    names = table["utterance"].to_pylist()
-    if len(column) and (lengths != lengths[0]).any():
+    if not len(column):
+        raise InputError(f"{path}: there are no embeddings in it")
+    names, speakers = (table[name].to_pylist() for name in ("utterance", "speaker"))
+    compute: Any = require("pyarrow.compute", extra="parquet")
+    lengths = compute.list_value_length(column).to_numpy(zero_copy_only=False)
+    if (lengths != lengths[0]).any():
         row = int(np.flatnonzero(lengths != lengths[0])[0])
         raise _ragged(str(path), names[row], int(lengths[row]), int(lengths[0]))
-    vectors = flat.reshape(len(column), -1) if len(column) else np.zeros((0, 0))
-    return _embeddings(names, table["speaker"].to_pylist(), vectors, str(path))
+    flat = column.flatten().to_numpy(zero_copy_only=False)
+    return _embeddings(
+        np.asarray(names), np.asarray(speakers), flat.reshape(len(column), -1), str(path)
+    )
 
 
 def _read_hdf5(path: Path) -> Embeddings:
-    h5py = require("h5py", extra="hdf5")
-    with h5py.File(path, "r") as file:
-        if {"utterance", "speaker", "embedding"} <= set(file.keys()):
-            names, speakers = (file[k].asstr()[()] for k in ("utterance", "speaker"))
-            return _embeddings(names, speakers, file["embedding"][()], str(path))
-        found: dict[str, NDArray[np.generic]] = {}
-
-        def visit(name: str, item: object) -> None:
-            if isinstance(item, h5py.Dataset):
-                found[name] = np.ravel(item[()])
-
-        file.visititems(visit)
-    return _with_speakers(path, found)
+    found = read_datasets(path)
+    if {"utterance", "speaker", "embedding"} <= set(found):
+        return _embeddings(found["utterance"], found["speaker"], found["embedding"], str(path))
+    return _with_speakers(path, {name: np.ravel(array) for name, array in found.items()})
 
 
 def _read_kaldi(path: Path) -> Embeddings:
@@ -206,14 +192,20 @@ def _ragged(source: str, name: str, size: int, usual: int) -> InputError:
 
 
 def _embeddings(
-    utterance: Sequence[str] | NDArray[np.generic],
-    speaker: Sequence[str] | NDArray[np.generic],
+    utterance: Sequence[str] | NDArray[Any],
+    speaker: Sequence[str] | NDArray[Any],
     vectors: NDArray[Any],
     source: str,
 ) -> Embeddings:
     if vectors.dtype.kind not in "fiu":
         raise InputError(f"{source}: the embeddings are of type {vectors.dtype}, not numbers")
-    floats: NDArray[Any] = vectors.astype(
-        np.float64 if vectors.dtype == np.float64 else np.float32, copy=False
-    )
-    return Embeddings(np.asarray(utterance, str), np.asarray(speaker, str), floats, source)
+    if vectors.ndim == 2 and vectors.shape[1] > MOST_DIMENSIONS:
+        raise InputError(
+            f"{source}: embeddings of {vectors.shape[1]} dimensions; at most {MOST_DIMENSIONS}"
+        )
+    with np.errstate(over="ignore"):  # what overflows is not finite, and named as such
+        floats: NDArray[Any] = vectors.astype(
+            np.float64 if vectors.dtype == np.float64 else np.float32, copy=False
+        )
+    ids = [as_text(np.asarray(column), source) for column in (utterance, speaker)]
+    return Embeddings(ids[0], ids[1], floats, source)

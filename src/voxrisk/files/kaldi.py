@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.files.limits import LONGEST_ID, MOST_DIMENSIONS
 from voxrisk.files.numbers import read_number
+from voxrisk.files.text import open_text
 from voxrisk.types import InputError
 
 Vector = NDArray[np.generic]
@@ -53,8 +55,8 @@ def _complete(path: Path, line: int, good: bool, form: str) -> bool:
 
 
 def _lines(path: Path) -> list[tuple[int, str, list[str]]]:
-    text = path.read_text(encoding="utf-8-sig")
-    numbered = [(i, line.split()) for i, line in enumerate(text.splitlines(), 1)]
+    with open_text(path) as stream:
+        numbered = [(i, line.split()) for i, line in enumerate(stream, 1)]
     return [(i, cells[0], cells[1:]) for i, cells in numbered if cells]
 
 
@@ -100,18 +102,27 @@ def _name(stream: BufferedReader, path: Path) -> str | None:
     name = bytearray()
     while (byte := stream.read(1)) not in (b" ", b"\t", b""):
         name += byte
-    text = name.decode("utf-8", errors="replace").removeprefix("\ufeff").strip()
+        if len(name) > LONGEST_ID:
+            raise InputError(f"{path}: is no Kaldi archive: no id ends in {LONGEST_ID} bytes")
+    try:
+        text = name.decode().removeprefix("\ufeff").strip()
+    except UnicodeDecodeError:
+        raise InputError(
+            f"{path}: the id {bytes(name)!r} is not UTF-8; it is damaged, copy it again"
+        ) from None
     if byte == b"":
         if text:
             raise InputError(f"{path}: ends in the middle of utterance {text}; copy it again")
         return None
+    if not text or "\0" in text or len(text.split()) > 1:
+        raise InputError(f"{path}: {text!r} is no id; the archive is damaged, copy it again")
     return text
 
 
 def _vector(stream: BufferedReader, path: Path, name: str) -> Vector:
     start = stream.read(2)
     if start != b"\0B":
-        return _text_vector(start + stream.readline(), path, name)
+        return _text_vector(start + stream.readline(64 * MOST_DIMENSIONS), path, name)
     kind = stream.read(3)
     if kind not in _KINDS:
         raise InputError(
@@ -120,9 +131,9 @@ def _vector(stream: BufferedReader, path: Path, name: str) -> Vector:
         )
     try:
         width, size = struct.unpack("<bi", stream.read(5))
-        data = stream.read(size * _KINDS[kind].itemsize)
-        if width != 4 or size < 1:
+        if width != 4 or not 1 <= size <= MOST_DIMENSIONS:
             raise ValueError
+        data = stream.read(size * _KINDS[kind].itemsize)
         return np.frombuffer(data, _KINDS[kind], count=size)
     except (struct.error, ValueError):
         raise InputError(f"{path}: utterance {name} is cut off or damaged; copy it again") from None
@@ -134,7 +145,8 @@ def _text_vector(text: bytes, path: Path, name: str) -> Vector:
         if cells[0] != "[" or cells[-1] != "]":
             raise ValueError
         values = [read_number(cell, "a value", f"{path}") for cell in cells[1:-1]]
-        return np.array(values, dtype=np.float32)
+        with np.errstate(over="ignore"):  # what overflows is not finite, and named as such
+            return np.array(values).astype(np.float32)
     except (IndexError, ValueError):
         raise InputError(
             f"{path}: the vector of utterance {name} is not written '[ 0.1 0.2 … ]'"

@@ -43,6 +43,6 @@ def read_whole(text: str, what: str, where: str) -> int:
     30
     """
     value = read_number(text, what, where)
-    if not value.is_integer():
+    if not value.is_integer() or abs(value) > 2**53:
         raise InputError(f"{where}: {what} is {text!r}, not a whole number")
     return int(value)

@@ -1,5 +1,6 @@
 """Curves that others published, to be laid under one's own."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +47,8 @@ def read_published(folder: Path) -> list[PublishedCurve]:
             where = f"{path} line {line}"
             key = (metric, attacker.lower(), read_whole(length, "L", where))
             point = read_whole(size, "N", where), read_number(mean, "the mean", where)
+            if not math.isfinite(point[1]):
+                raise InputError(f"{where}: the mean is {mean}; take the row out")
             points.setdefault(key, []).append(point)
     if not points:
         raise InputError(f"{folder}: no published curves; looked for {', '.join(FILES.values())}")

@@ -10,17 +10,15 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.files.arrays import as_text, read_npz
 from voxrisk.files.numbers import plain_number, read_number
 from voxrisk.files.tables import read_rows, write_table
 from voxrisk.types import InputError
-
-if TYPE_CHECKING:
-    pass
 
 ENROLL = (
     "enroll_id", "enroll_utt", "enrollment", "enrol", "model", "modelid", "enroll_speaker_id",
@@ -157,39 +155,96 @@ def _read_pairs(
         path,
         list(enroll_ids),
         list(trial_ids),
-        np.frombuffer(enroll, np.int64) if enroll else np.empty(0, np.int64),
-        np.frombuffer(trial, np.int64) if trial else np.empty(0, np.int64),
-        np.frombuffer(value, np.float64) if value else np.empty(0),
-        np.frombuffer(lines, np.int64) if lines else np.empty(0, np.int64),
+        np.frombuffer(enroll, np.int64),
+        np.frombuffer(trial, np.int64),
+        np.frombuffer(value, np.float64),
+        np.frombuffer(lines, np.int64),
         speakers,
     )
 
 
 def _read_npz(path: Path) -> PairTable:
     """Arrays ``enroll``, ``trial``, ``score``: flat ones, or a matrix with ids of its two sides."""
-    try:
-        with np.load(path, allow_pickle=False) as data:
-            enroll, trial, score = data["enroll"], data["trial"], data["score"]
-    except (KeyError, ValueError, OSError) as error:
-        raise InputError(f"{path}: needs the arrays enroll, trial and score ({error})") from error
+    enroll, trial, score = read_score_arrays(path)
     if score.ndim == 2:
         if score.shape != (enroll.size, trial.size):
             raise InputError(
                 f"{path}: score is {score.shape} beside {enroll.size} enroll and {trial.size} trial"
             )
         enroll, trial = np.repeat(enroll, trial.size), np.tile(trial, enroll.size)
+    if not score.size:
+        raise InputError(f"{path}: holds no scores")
     if not score.size == enroll.size == trial.size:
         raise InputError(f"{path}: enroll, trial and score differ in length")
-    left, enroll_code = np.unique(enroll.astype(str), return_inverse=True)
-    right, trial_code = np.unique(trial.astype(str), return_inverse=True)
+    left, enroll_code = np.unique(enroll, return_inverse=True)
+    right, trial_code = np.unique(trial, return_inverse=True)
     return PairTable(
         path,
         left.tolist(),
         right.tolist(),
         enroll_code.astype(np.int64),
         trial_code.astype(np.int64),
-        score.ravel().astype(np.float64),
+        np.asarray(score, dtype=np.float64).ravel(),
         np.arange(score.size, dtype=np.int64),
+    )
+
+
+def read_score_arrays(
+    path: Path,
+) -> tuple[NDArray[np.str_], NDArray[np.str_], NDArray[np.floating[Any]]]:
+    """The arrays ``enroll``, ``trial`` and ``score`` of an NPZ file, the ids flat."""
+    found = read_npz(path, ("enroll", "trial", "score"))
+    if missing := [name for name in ("enroll", "trial", "score") if name not in found]:
+        raise InputError(
+            f"{path}: needs the arrays enroll, trial and score; no array {', '.join(missing)}"
+        )
+    score = found["score"]
+    if score.dtype.kind not in "fiu" or score.ndim not in (1, 2):
+        raise InputError(
+            f"{path}: score is {score.dtype} of shape {score.shape}; it must be numbers, one for "
+            "each pair or a matrix"
+        )
+    ids = [as_text(found[name], f"{path} array {name}") for name in ("enroll", "trial")]
+    for name, column in zip(("enroll", "trial"), ids, strict=True):
+        if column.ndim != 1 or (column == "").any():
+            raise InputError(f"{path} array {name}: must be a list of ids, none of them empty")
+    return ids[0], ids[1], score
+
+
+def pooled(tables: Sequence[PairTable]) -> PairTable:
+    """Several tables as one; a pair that stands in several of them counts once.
+
+    Raises:
+        InputError: If two tables say different things about a pair.
+    """
+    if len(tables) == 1:
+        return tables[0]
+    enroll = {n: i for i, n in enumerate(dict.fromkeys(n for t in tables for n in t.enroll_ids))}
+    trial = {n: i for i, n in enumerate(dict.fromkeys(n for t in tables for n in t.trial_ids))}
+    seen: dict[tuple[int, int], tuple[float, PairTable, int]] = {}
+    speakers: dict[tuple[str, str], str] = {}
+    for table in tables:
+        speakers |= table.speakers
+        left = [enroll[name] for name in table.enroll_ids]
+        right = [trial[name] for name in table.trial_ids]
+        columns = (table.enroll.tolist(), table.trial.tolist(), table.value.tolist())
+        for row, (i, j, value) in enumerate(zip(*columns, strict=True)):
+            before = seen.setdefault((left[i], right[j]), (value, table, row))
+            if before[0] != value:
+                raise InputError(
+                    f"{table.path}: {table.name(row)} is not what {before[1].path} says of this "
+                    "pair; give one of them"
+                )
+    pairs = np.array(list(seen), np.int64).reshape(-1, 2)
+    return PairTable(
+        tables[0].path,
+        list(enroll),
+        list(trial),
+        pairs[:, 0],
+        pairs[:, 1],
+        np.array([value for value, _, _ in seen.values()]),
+        np.array([int(t.line[row]) for _, t, row in seen.values()], np.int64),
+        speakers,
     )
 
 
@@ -234,6 +289,8 @@ def read_speakers(path: Path | str) -> dict[str, str]:
     names = {"utterance": ("utt", "segment", "id"), "speaker": ("spk", "speaker_id")}
     found: dict[str, str] = {}
     for line, (utterance, speaker) in read_rows(path, names):
+        if not utterance or not speaker:
+            raise InputError(f"{path} line {line}: the utterance or its speaker is empty")
         if found.setdefault(utterance, speaker) != speaker:
             raise InputError(
                 f"{path} line {line}: {utterance!r} is of speaker {speaker!r} here and of "

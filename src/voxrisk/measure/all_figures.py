@@ -55,7 +55,8 @@ def measure_scores(
     """Every figure of a score set with its interval: what ``voxrisk measure`` prints.
 
     Ranks are given where each trial segment was scored against its own speaker and others, D_sys
-    where there are 20 target trials; what is not given has its reason in ``undefined``.
+    where there are 20 target trials; what is not given has its reason in ``undefined``. Scores that
+    are all equal get no intervals: every draw would give the same figure, which is no certainty.
 
     Args:
         scored: The trials, see :class:`voxrisk.measure.Trials`.
@@ -64,6 +65,8 @@ def measure_scores(
         confidence: Coverage of the intervals.
     """
     sizes = scored.sizes
+    if scored.score.min() == scored.score.max():
+        resamples = 0
     values = score_metrics(scored.target, scored.nontarget)
     ceiling = zebra.worst_case_ceiling(sizes["target"], sizes["nontarget"])
     chance = {name: FIGURES[name].chance for name in values}

@@ -11,6 +11,7 @@ from voxrisk.knowledge import ATTACKERS, Knowledge, attacker
 from voxrisk.measure import Trials
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.evaluation import Evaluation
+from voxrisk.pipeline.given import given_enrolment
 from voxrisk.pipeline.recognisers import Recogniser, train_recogniser, training_people
 from voxrisk.pipeline.sides import Sides, chosen_rows, score_sides
 from voxrisk.pipeline.speech import Speech, anonymize_stage
@@ -19,8 +20,9 @@ from voxrisk.types import Embeddings, InputError
 
 # Why an attacker that needs something cannot run without it.
 MISSING = {
-    "train": "it trains on speech of other people (--train)",
-    "anonymizer": "it anonymizes its training speech with the very anonymizer (--anonymizer)",
+    "train": "it trains on speech of other people (--train or --train-anonymized)",
+    "anonymizer": "it anonymizes its training speech with the very anonymizer (--anonymizer), or "
+    "has it anonymized (--train-anonymized)",
     "similar": "it trains on speech from a similar anonymizer (--similar)",
     "targets": "this anonymizer has no target voices that several utterances share, so there is "
     "nothing to unlearn",
@@ -54,7 +56,7 @@ def plan_attacks(chosen: Evaluation, speech: Speech, stages: Stages) -> AttackPl
         InputError: If an attacker that was asked for cannot run, or the training speech cannot
             train any.
     """
-    have = _available(chosen, speech)
+    have = _available(chosen, speech, stages)
     missing = {k.name: [need for need in k.needs if need not in have] for k in ATTACKERS.values()}
     possible = [k for k in ATTACKERS.values() if not missing[k.name]]
     if chosen.attackers:
@@ -74,18 +76,27 @@ def plan_attacks(chosen: Evaluation, speech: Speech, stages: Stages) -> AttackPl
     notices = [
         notice("attacker_impossible", attacker=name, why=MISSING[needs[0]])
         for name, needs in missing.items()
-        if chosen.train and not chosen.attackers and needs == ["targets"]
+        if (chosen.train or chosen.train_anonymized)
+        and not chosen.attackers
+        and needs == ["targets"]
     ]
     return AttackPlan(tuple(possible), tuple(people), tuple(notices))
 
 
-def _available(chosen: Evaluation, speech: Speech) -> set[str]:
+def _available(chosen: Evaluation, speech: Speech, stages: Stages) -> set[str]:
     """Which of the needs of attackers the inputs meet."""
-    targets = {row.extra.get("target") for row in speech.anonymized}
-    have = {"train": chosen.train, "anonymizer": chosen.anonymizer, "similar": chosen.similar}
+    given = chosen.train_anonymized
+    # Targets are unlearned in training: where that speech is given, it must name them.
+    rows = stages.read(given) if given else speech.anonymized
+    targets = {row.extra.get("target") or None for row in rows}
+    have = {
+        "train": chosen.train or given,
+        "anonymizer": chosen.anonymizer or given,
+        "similar": chosen.similar,
+    }
     found = {name for name, value in have.items() if value}
     # A pseudo-speaker of its own for each utterance is no class that could be unlearned.
-    if None not in targets and 1 < len(targets) <= len(speech.anonymized) / 4:
+    if None not in targets and 1 < len(targets) <= len(rows) / 4:
         found.add("targets")
     return found
 
@@ -138,7 +149,11 @@ def run_attack(
         "anonymized": (speech.anonymized, speech.anonymized_digest),
     }
     enrols = knowledge.enrols
-    if enrols == "anonymized" and chosen.draws_apart:
+    if enrols == "anonymized" and speech.enrolled:
+        enrols = "enrolled"
+        mine = tuple(given_enrolment(chosen, speech, sides.enroll))
+        kinds[enrols] = mine, digest_corpus(mine, stages.folder / "hashes.json")
+    elif enrols == "anonymized" and chosen.draws_apart:
         enrols = "enrolled"
         kinds[enrols] = _anonymized_again(chosen, speech, sides, stages)
     found = {

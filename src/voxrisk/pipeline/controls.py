@@ -18,6 +18,8 @@ from voxrisk.measure import Trials, interpolated_eer, measure_scores
 from voxrisk.measure.resampling import MIN_SPEAKERS
 from voxrisk.pipeline.attacks import Attack
 from voxrisk.pipeline.evaluation import Evaluation
+from voxrisk.pipeline.given import kind_control
+from voxrisk.pipeline.recognisers import embed_stage
 from voxrisk.pipeline.sides import Sides, chosen_rows, score_sides
 from voxrisk.pipeline.speech import Speech
 from voxrisk.pipeline.stages import Stages
@@ -69,7 +71,8 @@ def run_controls(
     for attack in attacks:
         found += _positive(setting, attack, measured[attack.knowledge.name])
     for attack in attacks:
-        found += [*_training(setting, attack), *_targets(setting, attack)]
+        found += _training(setting, attack)
+        found += [*_kind(setting, attack), *_targets(setting, attack)]
     found += _negative(sides, attacks, measured)
     found.append(_words(setting, list(measured.values())))
     return found
@@ -132,17 +135,20 @@ def _positive(setting: _Setting, attack: Attack, measured: AttackResult) -> list
         who, name = f"the {attack.knowledge.name} attacker", attack.knowledge.name
     else:
         return []
-    return [
-        Control(
-            code="positive",
-            attacker=name,
-            question=f"Does {who} recognise people in original speech?",
-            expected=f"EER of {_percent(RECOGNISES)} or less",
-            found=f"EER {_percent(value.value)}",
-            passed=value.value <= RECOGNISES,
-            value=value,
-        )
-    ]
+    return [positive_control(who, name, value)]
+
+
+def positive_control(who: str, name: str, value: Estimate) -> Control:
+    """Whether ``who`` recognises people in original speech."""
+    return Control(
+        code="positive",
+        attacker=name,
+        question=f"Does {who} recognise people in original speech?",
+        expected=f"EER of {_percent(RECOGNISES)} or less",
+        found=f"EER {_percent(value.value)}",
+        passed=value.value <= RECOGNISES,
+        value=value,
+    )
 
 
 def _training(setting: _Setting, attack: Attack) -> list[Control]:
@@ -216,6 +222,24 @@ def _targets(setting: _Setting, attack: Attack) -> list[Control]:
     ]
 
 
+def _kind(setting: _Setting, attack: Attack) -> list[Control]:
+    """Training speech that the user gives must be of the kind of the published speech."""
+    held, chosen, speech = attack.recogniser, setting.chosen, setting.speech
+    if not chosen.train_anonymized or attack.knowledge.trains_on != "anonymized":
+        return []
+    trained = held.vectors or (held.held_out[1] if held.held_out else None)
+    if trained is None:
+        return []
+    before, after = (
+        embed_stage(rows, digest, chosen.encoder, setting.stages, label)
+        for rows, digest, label in (
+            (speech.original, speech.digest, "original speech"),
+            (speech.anonymized, speech.anonymized_digest, "anonymized speech"),
+        )
+    )
+    return [kind_control(attack.knowledge.name, before, after, trained)]
+
+
 def _negative(
     sides: Sides, attacks: Sequence[Attack], measured: Mapping[str, AttackResult]
 ) -> list[Control]:
@@ -225,7 +249,12 @@ def _negative(
     if attack is None:
         return []
     genders = {row.speaker: row.gender or "" for row in sides.rows.values()}
-    drawn = shuffled_eers(attack.trials, genders if sides.same_gender else {}, shuffles=SHUFFLES)
+    return negative_control(attack.trials, genders if sides.same_gender else {})
+
+
+def negative_control(scored: Trials, genders: Mapping[str, str]) -> list[Control]:
+    """With speakers exchanged (within ``genders``, where given), scores must tell nobody."""
+    drawn = shuffled_eers(scored, genders, shuffles=SHUFFLES)
     if not drawn.size:
         return []
     middle = float(drawn.mean())
@@ -280,6 +309,7 @@ def _words(setting: _Setting, measured: Sequence[AttackResult]) -> Control:
             [sides.rows[u] for u in sides.enroll],
             [sides.rows[u] for u in sides.trial],
             sides.listed,
+            enrolments=sides.models,
         )
     except InputError:
         return Control(

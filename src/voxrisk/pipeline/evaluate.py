@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from voxrisk.corpus.trials import pair_lists
 from voxrisk.files.atomic import write_text
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.advice import next_steps
 from voxrisk.pipeline.attacks import plan_attacks, run_attacks
 from voxrisk.pipeline.controls import failed_attackers, run_controls, transcripts_control
-from voxrisk.pipeline.evaluation import Evaluation, is_ready, write_yaml
+from voxrisk.pipeline.entered import evaluate_entry
+from voxrisk.pipeline.entry import Entry
+from voxrisk.pipeline.evaluation import YAML, Evaluation, is_ready, refuse_another_run, write_yaml
 from voxrisk.pipeline.findings import (
     measure_attack,
     measure_similarity,
@@ -20,16 +23,17 @@ from voxrisk.pipeline.findings import (
     worst_first,
     zero_profile,
 )
+from voxrisk.pipeline.given import with_enrolment
 from voxrisk.pipeline.inference import check_asked, infer_attributes
 from voxrisk.pipeline.listening import audio_pairs
 from voxrisk.pipeline.methods import methods_of
+from voxrisk.pipeline.official import choose_sides, side_notices
 from voxrisk.pipeline.pseudonyms import write_shared
-from voxrisk.pipeline.sides import Sides, make_sides, write_sides
+from voxrisk.pipeline.sides import Sides, write_sides
 from voxrisk.pipeline.speech import Speech, limited, prepare_speech
 from voxrisk.pipeline.stages import Stages
 from voxrisk.pipeline.verdict import give_verdict
 from voxrisk.results import (
-    FILE,
     AttackResult,
     Control,
     Corpus,
@@ -43,11 +47,10 @@ from voxrisk.types import InputError, MissingExtraError
 
 FEW_SPEAKERS = 20
 MANY_WORDS = 0.4  # share of wrong words
-YAML = "evaluation.yaml"
 
 
 def evaluate(
-    original: Path | str,
+    original: Path | str | None = None,
     *,
     out: Path | str,
     anonymized: Path | str | None = None,
@@ -58,28 +61,64 @@ def evaluate(
     """Who can still be recognised after anonymization, by whom, and how surely.
 
     Args:
-        original: Original speech: any corpus.
+        original: Original speech: any corpus. Without it, ``embeddings`` or ``scores`` are needed.
         out: Folder of the run; a run that was stopped goes on there.
         anonymized: The same utterances, anonymized, under the same ids; or
         stages: Where finished stages are kept; by default inside ``out``.
         force: Write over the results of another evaluation.
-        **choices: ``anonymizer="knn"``, ``train="other-people"``, ``effort="quick"`` and every
-            other attribute of :class:`voxrisk.pipeline.evaluation.Evaluation`.
+        **choices: ``anonymizer="knn"``, ``train="other-people"``, ``effort="quick"``,
+            ``enroll="enroll.csv"`` and ``trials=["f=trials_f.csv", "m=trials_m.csv"]``, and every
+            other attribute of :class:`voxrisk.pipeline.evaluation.Evaluation`. Without speech:
+            ``scores={"informed": "scores.csv"}``, ``embeddings={"informed": "vectors.npz"}`` and
+            every other attribute of :class:`voxrisk.pipeline.entry.Entry`.
 
     Raises:
         InputError: If the inputs cannot give an answer; the message says why and the way out.
     """
     given = {"anonymized": anonymized, **choices}
-    for key in ("anonymized", "targets", "train"):
+    if original is None:
+        return _entered(Path(out), given, force=force)
+    for key in ("anonymized", "targets", "train", "train_anonymized", "enroll_anonymized"):
         if given.get(key) is not None:
             given[key] = Path(given[key])
     for key in ("attackers", "hide", "keep"):
         given[key] = tuple(given.get(key) or ())
+    given["sets"] = tuple(given.get("sets") or ()) or pair_lists(
+        _several(given.pop("enroll", None)), _several(given.pop("trials", None))
+    )
     try:
         chosen = Evaluation(Path(original), **given)
     except TypeError as error:
         raise InputError(f"{error}; see help(voxrisk.evaluate)") from error
     return evaluate_speech(chosen, Path(out), stages=Path(stages) if stages else None, force=force)
+
+
+def _entered(out: Path, given: dict[str, Any], *, force: bool) -> Results:
+    """Where no speech is given: embeddings or scores, as ``{attacker: file}``."""
+    for key in ("embeddings", "enroll_embeddings"):
+        given[key] = {k: Path(path) for k, path in (given.get(key) or {}).items()}
+    given["scores"] = {
+        name: tuple(map(Path, _several(paths)))
+        for name, paths in (given.get("scores") or {}).items()
+    }
+    given["original_scores"] = tuple(map(Path, _several(given.get("original_scores"))))
+    for key in ("original_embeddings", "speakers"):
+        given[key] = Path(given[key]) if given.get(key) else None
+    given["sets"] = tuple(given.get("sets") or ()) or pair_lists(
+        _several(given.pop("enroll", None)), _several(given.pop("trials", None))
+    )
+    try:
+        chosen = Entry(**{key: value for key, value in given.items() if key != "anonymized"})
+    except TypeError as error:
+        raise InputError(f"{error}; see help(voxrisk.evaluate)") from error
+    return evaluate_entry(chosen, out, force=force)
+
+
+def _several(given: Any) -> list[Any]:
+    """One path or several, as a list."""
+    if given is None:
+        return []
+    return [given] if isinstance(given, str | Path) else list(given)
 
 
 @kept_workers()
@@ -91,13 +130,13 @@ def evaluate_speech(
     What is finished stays in ``stages`` (by default ``folder/stages``) and is used again.
     """
     started = time.time()
-    _refuse_another_run(chosen, folder, force=force)
+    refuse_another_run(write_yaml(chosen, folder), folder, force=force)
     folder.mkdir(parents=True, exist_ok=True)
     kept = Stages(stages or folder / "stages")
     kept.folder.mkdir(parents=True, exist_ok=True)
 
     check_asked(chosen, kept)
-    speech = prepare_speech(chosen, kept)
+    speech = with_enrolment(chosen, prepare_speech(chosen, kept), kept)
     found = _attack(chosen, speech, kept, folder)
     useful = _utility(chosen, speech, kept)
     inferred, doubts = infer_attributes(chosen, speech, kept)
@@ -143,19 +182,6 @@ def evaluate_speech(
     return shared
 
 
-def _refuse_another_run(chosen: Evaluation, folder: Path, *, force: bool) -> None:
-    """Results of another evaluation are not written over."""
-    if force or not (folder / FILE).is_file():
-        return
-    before = folder / YAML
-    same = before.is_file() and before.read_text(encoding="utf-8") == write_yaml(chosen, folder)
-    if not same:
-        raise InputError(
-            f"{folder} holds the results of another evaluation; choose another folder or add "
-            "--force (finished stages can be shared: --stages DIR)"
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class _Found:
     """What the attacks of a run found, speakers under their own names."""
@@ -171,7 +197,7 @@ def _attack(chosen: Evaluation, speech: Speech, stages: Stages, folder: Path) ->
     """Every attack, its figures, and the controls that say whether to believe them."""
     if len(speech.people) < 2:
         return _Found(notices=(notice("one_speaker"),))
-    sides = make_sides(speech.original, seed=chosen.seed)
+    sides = choose_sides(chosen, speech, stages)
     write_sides(folder / "scores", sides)
     plan = plan_attacks(chosen, speech, stages)
     attacks, failed = run_attacks(chosen, plan, speech, sides, stages, folder)
@@ -196,20 +222,13 @@ def _general(chosen: Evaluation, speech: Speech, found: _Found) -> list[Notice]:
     if 1 < len(speech.people) < FEW_SPEAKERS:
         notices.append(notice("few_speakers", speakers=len(speech.people)))
     if found.sides is not None:
-        if found.sides.by == "utterance":
-            notices.append(notice("no_sessions"))
-        for why in dict.fromkeys(found.sides.left_out.values()):
-            who = [s for s, reason in found.sides.left_out.items() if reason == why]
-            notices.append(notice("left_out", count=len(who), why=why, speakers=who))
-    if roles := sum(
-        bool(row.extra.get("role") or row.extra.get("split")) for row in speech.original
-    ):
-        notices.append(notice("roles_ignored", count=roles))
+        notices += side_notices(found.sides, speech.original)
     if share_targets(speech):
-        notices.append(notice("targets_apart" if chosen.draws_apart else "targets_alike"))
+        apart = chosen.draws_apart or speech.enrolled
+        notices.append(notice("targets_apart" if apart else "targets_alike"))
     if found.attacks and not any(a.training for a in found.attacks):
         way_out = (
-            "give --anonymizer and --train to run them"
+            "give --train-anonymized, or --anonymizer and --train, to run them"
             if chosen.anonymized
             else "add --train to run them"
         )

@@ -1,13 +1,17 @@
 """What an evaluation is asked to do: the choices that ``evaluation.yaml`` holds."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
+from voxrisk.corpus.trials import Lists
+from voxrisk.files.plain_yaml import read_plain_yaml
 from voxrisk.knowledge import attacker
+from voxrisk.pipeline.sharing import shown_choice, shown_options
+from voxrisk.results import FILE
 from voxrisk.types import InputError
 
 
@@ -54,6 +58,31 @@ EFFORTS = {
 }  # fmt: skip
 
 
+Kind = TypeVar("Kind")
+YAML = "evaluation.yaml"
+SPLITS = ("official", "own")
+
+
+class Draws(Protocol):
+    """What figures and their intervals need of whoever was asked for them."""
+
+    @property
+    def effort(self) -> str:
+        """Its name."""
+
+    @property
+    def limits(self) -> Effort:
+        """Resamples and lengths."""
+
+    @property
+    def seed(self) -> int:
+        """Of everything random."""
+
+    @property
+    def confidence(self) -> float:
+        """Of the intervals."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """Everything that is chosen; two equal ones on equal data give equal results.
@@ -67,11 +96,19 @@ class Evaluation:
         per: Whether targets are drawn per utterance, speaker or session.
         targets: Corpus of target speakers, if not the other speakers.
         train: Other speakers' speech to train attackers on.
+        train_anonymized: Other speakers' speech, anonymized as the published speech was: the
+            informed attacker trains on it without an anonymizer. Under the ids of ``train``, where
+            both are given; a column ``target`` names target voices, for those who unlearn them.
+        enroll_anonymized: What attackers enrol who enrol anonymized speech, where it was anonymized
+            with other draws than the published speech; under the ids of ``original``.
         similar: Anonymizer of the semi-informed attacker.
         encoder: Ready speaker encoder.
         effort: ``quick``, ``standard`` or ``paper``.
         attackers: Names to run, or empty for all that the inputs allow.
         title: Of the report.
+        sets: Lists of enrolments and trials, where not those that come with the speech.
+        split: ``official`` (the lists or roles that come with the speech, where there are any) or
+            ``own`` (enrolment and trials are drawn here).
         seed: Of everything random.
         confidence: Of the intervals.
         reveal: Print speaker ids as they are instead of pseudonyms.
@@ -89,10 +126,14 @@ class Evaluation:
     per: str = "utterance"
     targets: Path | None = None
     train: Path | None = None
+    train_anonymized: Path | None = None
+    enroll_anonymized: Path | None = None
     similar: str | None = None
     encoder: str = "ecapa-voxceleb"
     effort: str = "standard"
     attackers: tuple[str, ...] = ()
+    sets: tuple[Lists, ...] = ()
+    split: str = "official"
     title: str | None = None
     seed: int = 0
     confidence: float = 0.95
@@ -109,13 +150,18 @@ class Evaluation:
             raise InputError(f"effort is {self.effort!r}; it must be {', '.join(EFFORTS)}")
         if self.similar and not self.train:
             raise InputError("a similar anonymizer needs training speech: add --train DIR")
-        if self.train and self.anonymized and not self.similar:
+        needed = not (self.anonymizer or self.similar or self.train_anonymized)
+        if self.train and needed:
             raise InputError(
                 "--train needs an anonymizer: attackers train on speech that voxrisk anonymizes as "
-                "yours was, and from finished files alone it cannot; give --anonymizer instead of "
-                "--anonymized, or --similar NAME for an attacker who has a similar one, or leave "
-                "out --train"
+                "yours was, and from finished files alone it cannot; give --train-anonymized DIR, "
+                "the same speech anonymized as yours was, or --anonymizer instead of --anonymized, "
+                "or --similar NAME for an attacker who has a similar one, or leave out --train"
             )
+        if self.split not in SPLITS:
+            raise InputError(f"split is {self.split!r}; it must be {' or '.join(SPLITS)}")
+        if self.sets and self.split == "own":
+            raise InputError("--split own draws its own trials: leave out --trials, or the split")
         if self.seed < 0:
             raise InputError(f"seed is {self.seed}; it must be 0 or more")
         if not 0.0 < self.confidence < 1.0:
@@ -146,23 +192,45 @@ def write_yaml(evaluation: Evaluation, folder: Path) -> str:
 
     Paths are written as seen from ``folder``, so that speech and runs can move together.
     """
-    plain = {
-        key: _from_folder(value, folder) if isinstance(value, Path) else value
-        for key, value in _chosen(evaluation).items()
-    }
-    return _yaml(plain)
+    return yaml_from(_chosen(evaluation), folder)
+
+
+def yaml_from(plain: Mapping[str, Any], folder: Path) -> str:
+    """YAML with every path as it is seen from ``folder``."""
+    return _yaml(_written(dict(plain), lambda _, path: _from_folder(path, folder)))
+
+
+def yaml_hidden(plain: Mapping[str, Any]) -> str:
+    """YAML with the name of its role, in capitals, for every path."""
+    return _yaml(_hidden(plain))
+
+
+def _hidden(plain: Mapping[str, Any]) -> dict[str, Any]:
+    hidden: dict[str, Any] = _written(dict(plain), lambda key, _: key.upper())
+    hidden.pop("title", None)
+    return hidden
+
+
+def refuse_another_run(yaml: str, folder: Path, *, force: bool) -> None:
+    """Results of another evaluation are not written over."""
+    if force or not (folder / FILE).is_file():
+        return
+    before = folder / YAML
+    if not before.is_file() or before.read_text(encoding="utf-8") != yaml:
+        raise InputError(
+            f"{folder} holds the results of another evaluation; choose another folder or add "
+            "--force (finished stages can be shared: --stages DIR)"
+        )
 
 
 def shared_yaml(evaluation: Evaluation) -> str:
     """The same for eyes that may not see names: each path is the name of its role, in capitals."""
-    hidden = {
-        key: key.upper() if isinstance(value, Path) else value
-        for key, value in _chosen(evaluation).items()
-        if key != "title"
-    }
+    hidden = _hidden(_chosen(evaluation))
     for key in ("anonymizer", "similar"):
-        if "{input}" in str(hidden.get(key, "")):
-            hidden[key] = "COMMAND {input} {output}"
+        if hidden.get(key):
+            hidden[key] = shown_choice(str(hidden[key]))
+    if "options" in hidden:
+        hidden["options"] = shown_options(evaluation.anonymizer or "", evaluation.options)
     if str(hidden.get("encoder", "")) and not is_ready(evaluation.encoder):
         hidden["encoder"] = "ENCODER"
     return _yaml(hidden)
@@ -181,12 +249,32 @@ def _chosen(evaluation: Evaluation) -> dict[str, Any]:
     plain = {f.name: getattr(evaluation, f.name) for f in fields(Evaluation)}
     plain |= {"options": dict(evaluation.options), "attackers": list(evaluation.attackers)}
     plain |= {"hide": list(evaluation.hide), "keep": list(evaluation.keep)}
+    plain["sets"] = plain_sets(evaluation.sets)
     kept = {"effort", "seed", "encoder"}  # said even where they are the default
     return {
         key: value
         for key, value in plain.items()
         if key in kept or (value != default[key] and value not in (None, {}, []))
     }
+
+
+def plain_sets(sets: Sequence[Lists]) -> list[dict[str, Any]]:
+    """Sets of trials as YAML has them."""
+    return [
+        {f.name: value for f in fields(Lists) if (value := getattr(lists, f.name))}
+        for lists in sets
+    ]
+
+
+def _written(plain: Any, path: Callable[[str, Path], str], key: str = "") -> Any:
+    """The same with every path, also inside lists, as ``path(key, path)`` has it."""
+    if isinstance(plain, Path):
+        return path(key, plain)
+    if isinstance(plain, dict):
+        return {name: _written(value, path, name) for name, value in plain.items()}
+    if isinstance(plain, list | tuple):
+        return [_written(value, path, key) for value in plain]
+    return plain
 
 
 def _from_folder(path: Path, folder: Path) -> str:
@@ -209,22 +297,31 @@ def read_yaml(path: Path) -> Evaluation:
         InputError: If it is no YAML, a key is unknown, or a value is not of the right type (a
             quoted ``'false'`` is text, not false).
     """
-    import msgspec
-    import yaml
+    plain = plain_yaml(path)
+    if "original" not in plain:
+        raise InputError(f"{path}: needs at least the key original")
+    return choices_of(plain, Evaluation, path)
 
+
+def plain_yaml(path: Path) -> dict[str, Any]:
+    """The keys of a YAML file."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    try:
-        plain = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: is not YAML ({error})") from error
-    if not isinstance(plain, dict) or "original" not in plain:
+    plain = read_plain_yaml(path)
+    if not isinstance(plain, dict):
         raise InputError(f"{path}: needs at least the key original")
-    known = {f.name for f in fields(Evaluation)}
+    return plain
+
+
+def choices_of(plain: Mapping[str, Any], kind: type[Kind], path: Path) -> Kind:
+    """The choices that the keys of a file make, each checked for its type."""
+    import msgspec
+
+    known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
     if unknown := sorted(set(map(str, plain)) - known):
         raise InputError(f"{path}: unknown keys {', '.join(unknown)}; known are {sorted(known)}")
     try:
-        return msgspec.convert(plain, Evaluation, dec_hook=partial(_path, path.parent))
+        return msgspec.convert(plain, kind, dec_hook=partial(_path, path.parent))
     except msgspec.ValidationError as error:
         raise InputError(f"{path}: {error}") from error
 
@@ -232,4 +329,4 @@ def read_yaml(path: Path) -> Evaluation:
 def _path(folder: Path, kind: type, value: Any) -> Path:
     if kind is Path and isinstance(value, str):
         return folder / value
-    raise NotImplementedError(f"{value!r} is not of type {kind.__name__}")
+    raise TypeError(f"{value!r} is not a path")

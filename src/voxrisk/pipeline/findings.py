@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from voxrisk.knowledge import Knowledge
 from voxrisk.measure import (
     Population,
     Protocol,
@@ -21,8 +22,9 @@ from voxrisk.measure import (
 from voxrisk.measure.resampling import MIN_SPEAKERS
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.attacks import Attack
-from voxrisk.pipeline.evaluation import Evaluation
+from voxrisk.pipeline.evaluation import Draws, Evaluation
 from voxrisk.pipeline.recognisers import embed_stage
+from voxrisk.pipeline.sharing import is_shown
 from voxrisk.pipeline.sides import Sides
 from voxrisk.pipeline.speech import Speech
 from voxrisk.pipeline.stages import Stages
@@ -32,6 +34,7 @@ from voxrisk.results import (
     Group,
     Person,
     Profile,
+    SetResult,
     SimilarityResult,
 )
 from voxrisk.types import Embeddings, Estimate, InputError
@@ -48,7 +51,7 @@ def zero_profile() -> Profile:
     return Profile(log_odds=tuple(LOG_ODDS.tolist()), bits=tuple(zero_evidence(LOG_ODDS).tolist()))
 
 
-def figures_of(chosen: Evaluation, scored: Trials) -> Mapping[str, Estimate]:
+def figures_of(chosen: Draws, scored: Trials) -> Mapping[str, Estimate]:
     """Every score figure; with intervals where there are enough speakers."""
     resamples = chosen.limits.resamples if len(scored.speakers) >= MIN_SPEAKERS else 0
     return dict(
@@ -57,25 +60,37 @@ def figures_of(chosen: Evaluation, scored: Trials) -> Mapping[str, Estimate]:
 
 
 def measure_attack(
-    chosen: Evaluation,
+    chosen: Draws,
     attack: Attack,
     sides: Sides,
     similarity: SimilarityResult | None,
 ) -> tuple[AttackResult, list[Notice]]:
     """Everything that is said about one attack, speakers under their own names."""
-    knowledge, curve = attack.knowledge, attack.trials.roc
-    figures = figures_of(chosen, attack.trials)
+    crowd, notices = crowd_of_attack(chosen, attack.knowledge.name, attack.enroll, attack.trial)
+    result = replace(
+        score_result(chosen, attack.knowledge, attack.trials),
+        extractor=_extractor(attack, chosen) if isinstance(chosen, Evaluation) else "",
+        training=attack.recogniser.training,
+        crowd=crowd.estimates if crowd else (),
+        groups=tuple(_groups(attack.trials, chosen, sides)),
+        sets=set_figures(chosen, attack.trials, sides),
+        speakers=tuple(_people(attack, crowd, similarity)) if crowd else (),
+    )
+    return result, notices
+
+
+def score_result(chosen: Draws, knowledge: Knowledge, scored: Trials) -> AttackResult:
+    """What scores alone say about an attack."""
+    curve = scored.roc
+    figures = figures_of(chosen, scored)
     step = np.unique(np.linspace(0, curve.miss.size - 1, POINTS).astype(int))
-    crowd, notices = crowd_of_attack(chosen, knowledge.name, attack.enroll, attack.trial)
-    result = AttackResult(
+    return AttackResult(
         name=knowledge.name,
         voiceprivacy=knowledge.voiceprivacy,
         paper1=knowledge.paper1,
         knows=knowledge.knows,
         enrols=knowledge.enrols,
         tests=knowledge.tests,
-        extractor=_extractor(attack, chosen),
-        training=attack.recogniser.training,
         reference=knowledge.reference,
         figures=figures,
         tag=tag(figures["log10_l"].value),
@@ -87,20 +102,28 @@ def measure_attack(
             false_alarm=tuple(curve.false_alarm[step].tolist()),
             miss=tuple(curve.miss[step].tolist()),
         ),
-        crowd=crowd.estimates if crowd else (),
-        groups=tuple(_groups(attack.trials, chosen, sides)),
-        speakers=tuple(_people(attack, crowd, similarity)) if crowd else (),
-        sizes=attack.trials.sizes,
+        sizes=scored.sizes,
         colour=knowledge.colour,
         mark=knowledge.mark,
     )
-    return result, notices
+
+
+def set_figures(chosen: Draws, scored: Trials, sides: Sides) -> tuple[SetResult, ...]:
+    """Figures on each set of trials alone; a set whose trials are all of one kind has none."""
+    found = []
+    for name, places in sides.sets.items():
+        part = sides.scored(scored.score, only=places)
+        told = part.target.size and part.nontarget.size
+        figures = figures_of(chosen, part) if told else {}
+        found.append(SetResult(name=name, figures=figures, sizes=part.sizes))
+    return tuple(found)
 
 
 def crowd_of_attack(
-    chosen: Evaluation, name: str, enrolled: Embeddings, tested: Embeddings
+    chosen: Draws, name: str, enrolled: Embeddings, tested: Embeddings
 ) -> tuple[Population | None, list[Notice]]:
     """Singling Out, Linkability and EER for each L that enough speakers have speech for."""
+    tested = _known_and_new(enrolled, tested)
     speakers = np.unique(enrolled.speaker).size
     each = np.unique(tested.speaker, return_counts=True)[1]
     lengths = [L for L in chosen.limits.lengths if (each >= 2 * L).sum() >= max(2, speakers / 2)]
@@ -124,6 +147,21 @@ def crowd_of_attack(
     return found, []
 
 
+def _known_and_new(enrolled: Embeddings, tested: Embeddings) -> Embeddings:
+    """Tested speech of enrolled people that is not enrolled itself.
+
+    Official lists try people whom nobody enrolled, and what enrols in one set may be tried in
+    another. Neither belongs into a crowd.
+    """
+    kept = np.isin(tested.speaker, enrolled.speaker)
+    kept &= ~np.isin(tested.utterance, enrolled.utterance)
+    if kept.all() or not kept.any():
+        return tested
+    return Embeddings(
+        tested.utterance[kept], tested.speaker[kept], tested.vectors[kept], tested.source
+    )
+
+
 def _extractor(attack: Attack, chosen: Evaluation) -> str:
     """What the attacker recognises speakers with, in words."""
     from voxrisk.pipeline.evaluation import is_ready
@@ -139,19 +177,22 @@ def _extractor(attack: Attack, chosen: Evaluation) -> str:
     }[attack.knowledge.unlearns]
     kind = f"{name} with a map behind it" if attack.recogniser.after else "an ECAPA-TDNN"
     whose = "a similar" if attack.knowledge.trains_on == "similar" else "this"
+    whose += " anonymizer's speech"
+    if attack.knowledge.trains_on == "anonymized" and chosen.train_anonymized:
+        whose = "speech that was given as anonymized alike"
     return (
-        f"{kind}, trained on {whose} anonymizer's speech{unlearns}: {trained.utterances} "
+        f"{kind}, trained on {whose}{unlearns}: {trained.utterances} "
         f"utterances of {trained.speakers} other speakers"
     )
 
 
-def _groups(scored: Trials, chosen: Evaluation, sides: Sides) -> list[Group]:
+def _groups(scored: Trials, chosen: Draws, sides: Sides) -> list[Group]:
     """Figures within each gender, age and language, where there are several."""
     found = []
     for group in GROUPS:
         value = {row.speaker: getattr(row, group) for row in sides.rows.values()}
         kinds = sorted({str(v) for v in value.values() if v})
-        if not 1 < len(kinds) <= MOST_KINDS:
+        if not (1 < len(kinds) <= MOST_KINDS and all(is_shown(group, kind) for kind in kinds)):
             continue
         for kind in kinds:
             member = np.array([str(value.get(s)) == kind for s in scored.speakers])

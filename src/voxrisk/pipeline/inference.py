@@ -25,8 +25,9 @@ from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.attribute_attacks import Features, enough_speakers, infer
 from voxrisk.pipeline.confounds import confounds
 from voxrisk.pipeline.evaluation import Evaluation, is_ready
+from voxrisk.pipeline.given import given_training
 from voxrisk.pipeline.recognisers import embed_stage, training_people
-from voxrisk.pipeline.speech import Speech, anonymize_stage
+from voxrisk.pipeline.speech import Speech, anonymize_stage, spoken_as
 from voxrisk.pipeline.stages import Stages, digest_corpus
 from voxrisk.results import AttributeResult, InferenceResult
 from voxrisk.types import InputError, MissingExtraError
@@ -214,26 +215,36 @@ def _try(name: str, speech: Speech, stages: Stages) -> None:
 
 
 def _training(chosen: Evaluation, speech: Speech, stages: Stages) -> dict[str, _Spoken]:
-    """Training speech as it was, and as each anonymizer at hand makes it."""
-    if chosen.train is None:
+    """Training speech as it was, and as each anonymizer makes it, here or at the user's."""
+    if chosen.train is None and chosen.train_anonymized is None:
         return {}
     hashes = stages.folder / "hashes.json"
     people = training_people(chosen, speech, stages)
     digest = digest_corpus(people, hashes)
-    found = {"original": _Spoken(people, digest)}
     own = {row.utterance: row for row in people}
-    for kind, name in (("similar", chosen.similar), ("anonymized", chosen.anonymizer)):
-        if name:
-            made, _ = anonymize_stage(
-                chosen, people, digest, stages, hashes, name=name, purpose="training"
-            )
-            # Only the sound is new: what is known about the people stays known.
-            rows = [replace(own[row.utterance], path=row.path, heard=row.heard) for row in made]
-            found[kind] = _Spoken(
-                [replace(r, start=m.start, end=m.end) for r, m in zip(rows, made, strict=True)],
-                digest_corpus(made, hashes),
-            )
-    return found
+
+    def made_by(name: str) -> Sequence[Utterance]:
+        purpose = "training"
+        return anonymize_stage(chosen, people, digest, stages, hashes, name=name, purpose=purpose)[
+            0
+        ]
+
+    made: dict[str, Sequence[Utterance]] = {"original": people} if chosen.train else {}
+    if chosen.similar:
+        made["similar"] = made_by(chosen.similar)
+    if chosen.train_anonymized:
+        made["anonymized"] = given_training(chosen, people, stages)
+    elif chosen.anonymizer:
+        made["anonymized"] = made_by(chosen.anonymizer)
+    # Only the sound is new: what the originals' manifest knows about the people stays known.
+    return {
+        kind: _Spoken(
+            [replace(spoken_as(row, own[row.utterance]), extra=own[row.utterance].extra)
+             for row in rows],
+            digest_corpus(rows, hashes),
+        )
+        for kind, rows in made.items()
+    }  # fmt: skip
 
 
 def _digest(wanted: Sequence[tuple[Attribute, str]], trained: Mapping[str, _Spoken]) -> str:

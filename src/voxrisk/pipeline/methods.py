@@ -2,10 +2,12 @@
 
 import platform
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
 from voxrisk import __version__
-from voxrisk.pipeline.evaluation import Evaluation, shared_yaml
+from voxrisk.pipeline.evaluation import Draws, Evaluation, shared_yaml
+from voxrisk.pipeline.official import enrolment_words
 from voxrisk.pipeline.sides import Sides
 from voxrisk.pipeline.speech import Speech
 from voxrisk.results import AttackResult, Methods
@@ -29,10 +31,22 @@ def methods_of(
     chosen: Evaluation, speech: Speech, attacks: Sequence[AttackResult], sides: Sides | None
 ) -> Methods:
     """The settings, versions, hashes and papers behind the figures."""
-    crowd = attacks[0].crowd if attacks else ()
-    by = f"split by {sides.by}; " if sides else ""
+    by = enrolment_words(sides)
     alike = sides is not None and sides.same_gender
     gender = "same-gender trials" if alike else "all speakers are compared"
+    if sides is not None and sides.source == "lists" and not alike:
+        gender = "the comparisons that the lists name"
+    return replace(
+        drawn_methods(chosen, attacks),
+        enrolment=f"{by}mean of the enrolled utterances' vectors, cosine similarity; {gender}",
+        hashes={"original": speech.digest, "anonymized": speech.anonymized_digest},
+        evaluation_yaml=shared_yaml(chosen),
+    )
+
+
+def drawn_methods(chosen: Draws, attacks: Sequence[AttackResult]) -> Methods:
+    """What is so wherever an evaluation begins: draws, sizes, versions and papers."""
+    crowd = attacks[0].crowd if attacks else ()
     return Methods(
         effort=chosen.effort,
         seed=chosen.seed,
@@ -40,12 +54,9 @@ def methods_of(
         resamples=chosen.limits.resamples,
         lengths=tuple(sorted({e.length for e in crowd})),
         sizes=tuple(sorted({e.size for e in crowd})),
-        enrolment=f"{by}mean of the enrolled utterances' vectors, cosine similarity; {gender}",
         trials=attacks[0].sizes if attacks else {},
         versions=_versions(),
-        hashes={"original": speech.digest, "anonymized": speech.anonymized_digest},
         citations=CITATIONS,
-        evaluation_yaml=shared_yaml(chosen),
     )
 
 

@@ -6,17 +6,17 @@ user gets the same names for the same speakers, so runs can be compared person b
 """
 
 import hmac
-import os
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from voxrisk.files.atomic import atomic
 from voxrisk.models import cache_folder
 from voxrisk.notices import Notice
+from voxrisk.pipeline.sharing import shown_reason
 from voxrisk.pipeline.tables import as_csv
-from voxrisk.results import AttackResult, Results
+from voxrisk.results import AttackResult, AudioPair, Results, UtilityResult
+from voxrisk.store import write_private
 
 SECRET = "pseudonyms.key"
 PRIVATE = "private"
@@ -58,7 +58,25 @@ def hide_names(results: Results, alias: Mapping[str, str]) -> Results:
         attacks=tuple(_renamed(a, alias) for a in results.attacks),
         similarity=results.similarity.renamed(alias) if results.similarity else None,
         notices=tuple(n.pseudonymous(alias) for n in results.notices),
-        audio=tuple(replace(pair, speaker=alias[pair.speaker]) for pair in results.audio),
+        utility=_unquoted(results.utility) if results.utility else None,
+        audio=_anonymous(results.audio, alias),
+    )
+
+
+def _unquoted(utility: UtilityResult) -> UtilityResult:
+    missing, untrusted = (
+        {name: shown_reason(why) for name, why in reasons.items()}
+        for reasons in (utility.missing, utility.untrusted)
+    )
+    return replace(utility, missing=missing, untrusted=untrusted)
+
+
+def _anonymous(pairs: Sequence[AudioPair], alias: Mapping[str, str]) -> tuple[AudioPair, ...]:
+    """Pairs to listen to in the order of the names; their place in the corpus would tell whose."""
+    ordered = sorted(pairs, key=lambda pair: alias[pair.speaker])
+    return tuple(
+        replace(pair, speaker=alias[pair.speaker], utterance=f"U{number:02d}", text="")
+        for number, pair in enumerate(ordered, start=1)
     )
 
 
@@ -77,14 +95,6 @@ def _secret() -> bytes:
     if not path.is_file():
         write_private(path, secrets.token_hex(32))
     return path.read_bytes()
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read."""
-    with atomic(path) as part:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
 
 
 def _write_key(private: Path, alias: Mapping[str, str], notices: Sequence[Notice]) -> None:

@@ -13,6 +13,7 @@ from voxrisk.corpus import Utterance
 from voxrisk.files.embeddings import read_embeddings
 from voxrisk.knowledge import Knowledge
 from voxrisk.pipeline.evaluation import Evaluation
+from voxrisk.pipeline.given import check_training, given_training, refuse_copies, training_rows
 from voxrisk.pipeline.speech import Speech, anonymize_stage, limited, pool_of_training, usable_rows
 from voxrisk.pipeline.stages import Stages, digest_corpus
 from voxrisk.report.training_figure import draw_training
@@ -77,11 +78,12 @@ def training_people(chosen: Evaluation, speech: Speech, stages: Stages) -> list[
         InputError: If a training speaker or recording is one of the evaluation's (the attacker
             would know the people under test), or there are too few people or utterances to train.
     """
-    assert chosen.train is not None
-    rows = stages.read(chosen.train)
+    source = chosen.train or chosen.train_anonymized
+    assert source is not None
+    rows = training_rows(chosen, stages)
     if shared := sorted({row.speaker for row in rows} & set(speech.people)):
         raise InputError(
-            f"{chosen.train}: {len(shared)} training speakers are under test too (the first: "
+            f"{source}: {len(shared)} training speakers are under test too (the first: "
             f"{shared[0]}); an attacker who trains on the people under test overstates the risk. "
             "Give speech of other people, or rename speakers who only share an id"
         )
@@ -90,20 +92,15 @@ def training_people(chosen: Evaluation, speech: Speech, stages: Stages) -> list[
     people = [row for row in rows if row.speaker not in pool]
     kept = limited(people, chosen.limits.train_minutes, each=EACH)
     kept, sounds = usable_rows(kept, "training", stages, hashes, [])
-    known = {sound: utterance for utterance, sound in speech.sounds.items()}
-    if copies := [u for u, sound in sounds.items() if sound in known]:
-        raise InputError(
-            f"{chosen.train}: {len(copies)} training recordings are under test too, under other "
-            f"names (the first: {copies[0]} is {known[sounds[copies[0]]]}); give speech of other "
-            "people"
-        )
+    refuse_copies(source, sounds, speech)
     speakers = {row.speaker for row in kept}
     if len(speakers) < FEWEST_SPEAKERS or len(kept) < 2 * len(speakers):
         raise InputError(
-            f"{chosen.train}: {len(kept)} utterances of {len(speakers)} speakers (beside the "
+            f"{source}: {len(kept)} utterances of {len(speakers)} speakers (beside the "
             f"{len(pool)} whose voices are targets) cannot train an attacker; it needs "
             f"{FEWEST_SPEAKERS} speakers or more with at least two utterances each"
         )
+    check_training(chosen, kept, speech, stages)
     return kept
 
 
@@ -116,7 +113,13 @@ def train_recogniser(
     hashes = stages.folder / "hashes.json"
     name = chosen.similar if knowledge.trains_on == "similar" else chosen.anonymizer
     digest = digest_corpus(people, hashes)
-    rows = anonymize_stage(chosen, people, digest, stages, hashes, name=name, purpose="training")[0]
+    if knowledge.trains_on == "anonymized" and chosen.train_anonymized:
+        rows = given_training(chosen, people, stages)
+    else:
+        made = anonymize_stage(
+            chosen, people, digest, stages, hashes, name=name, purpose="training"
+        )
+        rows = made[0]
     if chosen.limits.adapter or knowledge.unlearns == "erase":
         return _train_adapter(chosen, knowledge, rows, stages)
     return _train_whole(chosen, knowledge, rows, stages)

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from voxrisk.corpus import Utterance
 from voxrisk.corpus.splits import by_session
@@ -13,6 +14,7 @@ from voxrisk.corpus.trials import Trial, make_trials
 from voxrisk.files.atomic import write_text
 from voxrisk.files.tables import write_table
 from voxrisk.measure import Trials
+from voxrisk.notices import Notice
 from voxrisk.types import Embeddings
 
 
@@ -21,13 +23,20 @@ class Sides:
     """Utterance ids of both sides, and every comparison between them.
 
     Attributes:
-        enroll: Utterances that enrol.
-        trial: Utterances that are tried.
+        enroll: Utterances that enrol, each once.
+        trial: Utterances that are tried, each once.
         by: What the sides never share, ``"session"`` or ``"utterance"``.
         left_out: Speaker → why nothing of this speaker is on either side.
         same_gender: Whether only speakers of one gender are compared.
         rows: Utterances by id.
         listed: The trials.
+        models: Enrolment → its utterances. An enrolment has the name of its speaker, unless a list
+            has several of one speaker.
+        sets: Name → places in ``listed``, where the trials are several sets; a trial may be in
+            more than one.
+        source: Who made the trials: ``"own"`` (drawn here), ``"roles"`` (all pairs of what the
+            table calls enrolment and trial), ``"lists"``, or ``"files"`` (all pairs of two files).
+        notices: What a reader must know about them.
     """
 
     enroll: tuple[str, ...]
@@ -37,47 +46,84 @@ class Sides:
     same_gender: bool
     rows: Mapping[str, Utterance]
     listed: tuple[Trial, ...]
+    models: Mapping[str, tuple[str, ...]]
+    sets: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    source: str = "own"
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def owners(self) -> dict[str, str]:
+        """Enrolment → its speaker."""
+        return {name: self.rows[own[0]].speaker for name, own in self.models.items()}
 
     def scored(
-        self, score: Sequence[float] | np.ndarray[tuple[int], np.dtype[np.float64]]
+        self,
+        score: Sequence[float] | NDArray[np.float64],
+        *,
+        only: NDArray[np.int64] | None = None,
     ) -> Trials:
-        """The trials with a score for each."""
+        """The trials with a score for each; ``only`` those at some places of the list."""
+        owners = self.owners
+        listed, values = self.listed, np.asarray(score, np.float64)
+        if only is not None:
+            listed, values = tuple(listed[i] for i in only.tolist()), values[only]
         return Trials(
-            score,
-            [t.enroll for t in self.listed],
-            [self.rows[t.trial].speaker for t in self.listed],
-            segment=[t.trial for t in self.listed],
+            values,
+            [owners[t.enroll] for t in listed],
+            [self.rows[t.trial].speaker for t in listed],
+            segment=[t.trial for t in listed],
         )
 
 
 def make_sides(rows: Sequence[Utterance], *, seed: int) -> Sides:
     """Split enrolment and trial, by session where sessions are known."""
     split = by_session(rows, seed=seed)
+    return paired_sides(
+        rows,
+        split.sides["enroll"],
+        split.sides["trial"],
+        by=split.by,
+        left_out=split.left_out,
+    )
+
+
+def paired_sides(
+    rows: Sequence[Utterance],
+    enroll: Sequence[Utterance],
+    trial: Sequence[Utterance],
+    *,
+    by: str,
+    left_out: Mapping[str, str],
+    source: str = "own",
+    notices: Sequence[Notice] = (),
+) -> Sides:
+    """Every trial utterance against every enrolled speaker (of its gender, where all are known)."""
     known = all(row.gender for row in rows)
     people = {row.speaker: row.gender for row in rows}
     each = [sum(g == gender for g in people.values()) for gender in set(people.values())]
     same_gender = known and min(each) > 1
-    enroll, trial = split.sides["enroll"], split.sides["trial"]
+    models: dict[str, list[str]] = {}
+    for row in enroll:
+        models.setdefault(row.speaker, []).append(row.utterance)
     return Sides(
         tuple(row.utterance for row in enroll),
         tuple(row.utterance for row in trial),
-        split.by,
-        dict(split.left_out),
+        by,
+        dict(left_out),
         same_gender,
         {row.utterance: row for row in rows},
         tuple(make_trials(enroll, trial, same_gender=same_gender)),
+        {name: tuple(own) for name, own in models.items()},
+        source=source,
+        notices=tuple(notices),
     )
 
 
 def score_sides(sides: Sides, enroll: Embeddings, trial: Embeddings) -> Trials:
-    """Every trial by cosine; an enrolment is the mean of a speaker's enrolled vectors."""
+    """Every trial by cosine; an enrolment is the mean of its utterances' vectors."""
     from voxrisk.attack.scoring import score_trials
 
-    models = {
-        speaker: enroll.utterance[enroll.speaker == speaker].tolist()
-        for speaker in np.unique(enroll.speaker).tolist()
-    }
-    scored = score_trials(trial, sides.listed, models, enroll_embeddings=enroll)
+    scored = score_trials(trial, sides.listed, sides.models, enroll_embeddings=enroll)
     return sides.scored(scored.score)
 
 
@@ -95,7 +141,14 @@ def chosen_rows(embeddings: Embeddings, ids: Sequence[str]) -> Embeddings:
 
 def write_sides(folder: Path, sides: Sides) -> None:
     """Write which utterances enrolled and were tried, and the trials in our plain form."""
-    plain = {"enroll": sides.enroll, "trial": sides.trial, "by": sides.by}
+    plain = {
+        "enroll": sides.enroll,
+        "trial": sides.trial,
+        "by": sides.by,
+        "source": sides.source,
+        "enrolments": sides.models,
+    }
+    owners = sides.owners
     write_text(folder / "sides.json", json.dumps(plain, indent=1) + "\n")
     write_table(
         folder / "trials.csv",
@@ -105,9 +158,14 @@ def write_sides(folder: Path, sides: Sides) -> None:
                 t.enroll,
                 t.trial,
                 "target" if t.target else "nontarget",
-                t.enroll,
+                owners[t.enroll],
                 sides.rows[t.trial].speaker,
             )
             for t in sides.listed
         ),
+    )
+    write_table(
+        folder / "enroll.csv",
+        ("enroll", "utterance"),
+        ((name, own) for name, utterances in sides.models.items() for own in utterances),
     )

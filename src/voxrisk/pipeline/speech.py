@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from voxrisk.corpus.table import Heard
 from voxrisk.files.atomic import write_text
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.evaluation import Evaluation
+from voxrisk.pipeline.sharing import FUNCTION, GIVEN, shown_maker, shown_options, shown_tool
 from voxrisk.pipeline.stages import Stages, digest_corpus
 from voxrisk.results import Anonymizer, TargetSelection
 from voxrisk.types import InputError
@@ -22,7 +23,6 @@ BROKEN = ("missing", "unreadable", "empty", "short", "silent")
 MOST_BROKEN = 0.2
 POOL = 20  # target speakers taken from the training speech
 DRAWS = {"evaluation": 0, "training": 1, "enrolment": 2}  # each purpose has a seed of its own
-GIVEN = "given audio"
 COPIES = "heard"  # folder of decoded copies in the entry of a check
 
 
@@ -30,7 +30,8 @@ COPIES = "heard"  # folder of decoded copies in the entry of a check
 class Speech:
     """Utterances of both kinds in the same order, what was left out, and whether they pair up.
 
-    ``sounds`` maps each original utterance to the hash of its samples.
+    ``sounds`` maps each original utterance to the hash of its samples, ``published`` each
+    anonymized one. ``enrolled`` is enrolment that was anonymized with other draws, if given.
     """
 
     original: tuple[Utterance, ...]
@@ -41,6 +42,8 @@ class Speech:
     pairs: PairCheck
     sounds: Mapping[str, str]
     notices: tuple[Notice, ...]
+    published: Mapping[str, str] = field(default_factory=dict)
+    enrolled: tuple[Utterance, ...] = ()
 
     @property
     def people(self) -> list[str]:
@@ -51,7 +54,7 @@ class Speech:
     def synthetic(self) -> str | None:
         """What made the voices, if no person spoke."""
         found = (row.extra.get("synthetic") for row in self.original)
-        return next((name for name in found if name), None)
+        return shown_maker(next((name for name in found if name), None))
 
 
 def prepare_speech(chosen: Evaluation, stages: Stages) -> Speech:
@@ -63,7 +66,7 @@ def prepare_speech(chosen: Evaluation, stages: Stages) -> Speech:
     """
     notices: list[Notice] = []
     hashes = stages.folder / "hashes.json"
-    original = read_corpus(chosen.original)
+    original = stages.read(chosen.original)
     original, sounds = usable_rows(original, "original", stages, hashes, notices)
     digest = digest_corpus(original, hashes)
     if chosen.anonymizer:
@@ -72,8 +75,12 @@ def prepare_speech(chosen: Evaluation, stages: Stages) -> Speech:
         assert chosen.anonymized is not None
         anonymized = read_corpus(chosen.anonymized)
         made = described(anonymized)
+        if chosen.enroll_anonymized:  # who publishes the trials alone has the rest there
+            there = {row.utterance for row in anonymized}
+            more = stages.read(chosen.enroll_anonymized)
+            anonymized += [row for row in more if row.utterance not in there]
     original, anonymized = _paired(original, anonymized, notices)
-    anonymized, _ = usable_rows(anonymized, "anonymized", stages, hashes, notices)
+    anonymized, published = usable_rows(anonymized, "anonymized", stages, hashes, notices)
     original, anonymized = _paired(original, anonymized, [])
     pairs = check_pairs(original, anonymized, seed=chosen.seed)
     refuse_wrong_pairs(pairs)
@@ -93,6 +100,7 @@ def prepare_speech(chosen: Evaluation, stages: Stages) -> Speech:
         pairs,
         sounds,
         tuple(notices),
+        published,
     )
 
 
@@ -156,12 +164,14 @@ def anonymize_stage(
             seed=seed,
         )
 
-    folder = stages.run("anonymize", inputs, make, label=f"{purpose} speech with {name}")
+    folder = stages.run(
+        "anonymize", inputs, make, label=f"{purpose} speech with {shown_tool(name)}"
+    )
     made = read_corpus(folder / "speech")
     times = folder / "speech" / TIMES
     if purpose == "evaluation" and times.is_file():
         stages.notes["anonymizer"] = json.loads(times.read_text(encoding="utf-8"))
-    found = replace(described(made), parameters={} if name == "command" else options)
+    found = replace(described(made), parameters=shown_options(name, options))
     if found.target_selection:
         how = replace(found.target_selection, select=chosen.select, per=per)
         found = replace(found, target_selection=how)
@@ -215,9 +225,13 @@ def named_tool(name: str, options: Mapping[str, Any]) -> tuple[str, dict[str, An
 def described(rows: Sequence[Utterance]) -> Anonymizer:
     """What the manifest of anonymized speech says about how it was made."""
     names = {row.extra["anonymizer"] for row in rows if row.extra.get("anonymizer")}
-    name = names.pop() if len(names) == 1 else GIVEN
+    name = shown_tool(names.pop()) if len(names) == 1 else GIVEN
     targets = {row.extra["target"] for row in rows if row.extra.get("target")}
-    words = {GIVEN: "speech as given", "command": "anonymized by a program of the user"}
+    words = {
+        GIVEN: "speech as given",
+        FUNCTION: f"anonymized by a {FUNCTION}",
+        "command": "anonymized by a program of the user",
+    }
     known = TargetSelection(
         select="as the manifest of the speech says", per=None, voices=len(targets)
     )
@@ -306,10 +320,11 @@ def _paired(
         if names:
             notices.append(notice("unpaired", count=len(names), kind=where, utterances=names))
     # Who speaks, and what, is taken from the original: a folder of anonymized files may not know.
-    return common, [_as(by_id[row.utterance], row) for row in common]
+    return common, [spoken_as(by_id[row.utterance], row) for row in common]
 
 
-def _as(row: Utterance, like: Utterance) -> Utterance:
+def spoken_as(row: Utterance, like: Utterance) -> Utterance:
+    """The audio of one row under the name, speaker and words of another."""
     return replace(
         like,
         path=row.path,

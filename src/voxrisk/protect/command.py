@@ -1,12 +1,15 @@
-"""Any external program as an anonymizer, run without a shell and checked before it is believed."""
+"""Any external program as an anonymizer, run without a shell and checked before it is believed.
 
-import contextlib
+The speech lies in a private folder for as long as the program runs. A guard process stands between
+voxrisk and the program (:mod:`voxrisk.protect.guard`): however voxrisk ends, the program, all it
+started and the speech go with it.
+"""
+
 import os
 import re
 import shlex
-import signal
 import subprocess
-import tempfile
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +18,11 @@ from numpy.typing import NDArray
 
 from voxrisk.corpus import read_audio, write_audio
 from voxrisk.corpus.audio import RATE
+from voxrisk.scratch import scratch_folder
 from voxrisk.types import InputError, require
 
+GUARD = Path(__file__).with_name("guard.py")
+LONGEST_TMPDIR = 60  # characters; below a longer one many programs cannot make a socket
 PLACES = ("input", "output", "target", "target_speaker", "seed")
 
 
@@ -55,7 +61,7 @@ def run_command(
         InputError: If it fails, runs too long, writes nothing, another rate, samples that are not
             finite, or less than ``shortest`` or more than ``longest`` times the input's length.
     """
-    with tempfile.TemporaryDirectory(prefix="voxrisk-") as folder:
+    with scratch_folder() as folder:
         places = {
             "input": str(Path(folder, "input.wav")),
             "output": str(Path(folder, "output.wav")),
@@ -69,7 +75,7 @@ def run_command(
         filled = [
             re.sub(r"\{([a-z_]+)\}", lambda found: places[found.group(1)], word) for word in words
         ]
-        _run(filled, timeout)
+        _run(filled, folder, timeout)
         output = Path(places["output"])
         if not output.is_file():
             raise InputError("the program ended well but wrote no {output}")
@@ -94,35 +100,59 @@ def _info(path: Path) -> Any:
         raise InputError(f"the program wrote an {{output}} that is not audio ({error})") from error
 
 
-def _run(words: list[str], timeout: float) -> None:
+def _run(words: list[str], folder: Path, timeout: float) -> None:
+    """Run a program to its end, or end it; ``folder`` is removed if this process is killed."""
+    if os.name != "posix":
+        _run_unguarded(words, timeout)
+        return
+    command = [sys.executable, "-I", "-S", str(GUARD), str(folder.absolute()), *words]
+    environment = dict(os.environ)
+    if len(str(folder.absolute())) <= LONGEST_TMPDIR:
+        environment["TMPDIR"] = str(folder.absolute())  # the program's own copies go as well
+    hears, line = os.pipe()
     try:
-        process = subprocess.Popen(
+        guard = subprocess.Popen(
+            command,
+            stdin=hears,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,
+        )
+    finally:
+        os.close(hears)
+    try:
+        said, errors = guard.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        raise InputError(f"the program took longer than {timeout:g} s and was ended") from None
+    finally:
+        os.close(line)
+        guard.communicate()
+    last = errors.decode(errors="replace").strip()[-300:]
+    what, _, how = said.decode(errors="replace").strip().partition(" ")
+    if what == "start":
+        raise InputError(f"the program {words[0]} cannot be started ({how})")
+    if what != "end":
+        raise InputError(f"the program {words[0]} was ended from outside: {last}")
+    if how != "0":
+        raise InputError(f"the program ended with code {how}: {last}")
+
+
+def _run_unguarded(words: list[str], timeout: float) -> None:
+    """The same where there are no process groups."""
+    try:
+        subprocess.run(
             words,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            start_new_session=os.name == "posix",
+            timeout=timeout,
+            check=True,
         )
     except OSError as error:
         raise InputError(f"the program {words[0]} cannot be started ({error})") from error
-    try:
-        _, errors = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
-        _end(process)
         raise InputError(f"the program took longer than {timeout:g} s and was ended") from None
-    except BaseException:
-        _end(process)
-        raise
-    if process.returncode:
-        last = errors.decode(errors="replace").strip()[-300:]
-        raise InputError(f"the program ended with code {process.returncode}: {last}")
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End the program and what it started: a conda or shell wrapper leaves its child behind."""
-    with contextlib.suppress(OSError):
-        if os.name == "posix":
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    process.communicate()
+    except subprocess.CalledProcessError as error:
+        last = error.stderr.decode(errors="replace").strip()[-300:]
+        raise InputError(f"the program ended with code {error.returncode}: {last}") from error

@@ -2,7 +2,8 @@
 
 What is finished is known from a journal next to the audio (:mod:`voxrisk.journal`). A killed run
 leaves whole files and whole journal lines, so the same command goes on where it stopped and ends
-with the same bytes as an undisturbed run.
+with the same bytes as an undisturbed run. A finished run keeps the hash of every file in
+``done.json``, and of what it was made of; given again, the command looks whether they still hold.
 """
 
 import functools
@@ -32,6 +33,8 @@ from voxrisk.journal import Failed, hash_of, resumable
 from voxrisk.progress import log
 from voxrisk.protect.anonymizers import Anonymizer, Samples, anonymizer
 from voxrisk.protect.targets import Vectors, select_targets, speakers_of, unit_generator, unit_of
+from voxrisk.scratch import remove_scratch, scratch_of, working_on
+from voxrisk.store import DONE, damage, seal
 from voxrisk.types import InputError
 
 TIMES = "times.json"  # the one file of a run that differs each time
@@ -117,7 +120,9 @@ def anonymize(
         "jobs": _digest(jobs),
         **({"code": tool.identity} if tool.identity else {}),
     }
-    if not _open_run(out, settings, [row.utterance for row in corpus], force=force):
+    remove_scratch(scratch_of(out))  # speech for a program that was running at a kill
+    sources = hash_of([(job.row, job.targets) for job in jobs])
+    if not _open_run(out, settings, sources, force=force):
         return read_corpus(out)
     run = Run(name, json.dumps(options or {}, sort_keys=True), seed, out)
     made = resumable(
@@ -138,7 +143,7 @@ def anonymize(
             f"{len(failed)} of {len(jobs)} utterances failed: {'; '.join(failed[:10])}{more}. "
             "The others are kept: mend the cause and run the same command again"
         )
-    return _close_run(out, jobs, settings, [m for m in made if not isinstance(m, Failed)])
+    return _close_run(out, jobs, settings, sources, [m for m in made if not isinstance(m, Failed)])
 
 
 def finish(samples: Samples, *, length: int | None) -> tuple[Samples, float]:
@@ -252,7 +257,9 @@ def _convert_speech(run: Run, job: Job) -> dict[str, Any]:
     generator = unit_generator(run.seed, "convert", job.unit)
     drawn = tool.draw(generator)
     length = len(samples) if tool.keeps_duration else None
-    protected, scale = finish(tool.convert(samples, voices, generator, **drawn), length=length)
+    with working_on(run.out):
+        converted = tool.convert(samples, voices, generator, **drawn)
+    protected, scale = finish(converted, length=length)
     # The journal knows its hash, and all files are synced before the manifest is written.
     write_audio(run.out / _file(job.row.utterance), protected, rate=RATE, sync=False)
     changed = {"scale": round(scale, 6)} if scale < 1 else {}
@@ -267,19 +274,19 @@ def _file(utterance: str) -> Path:
     return Path("audio") / file_name(utterance, ".flac")
 
 
-def _open_run(
-    out: Path, settings: Mapping[str, Any], utterances: Sequence[str], *, force: bool
-) -> bool:
+def _open_run(out: Path, settings: Mapping[str, Any], sources: str, *, force: bool) -> bool:
     """Prepare the output folder; False if the same run is already complete in it."""
     record = out / "run.json"
-    same = _read_settings(record) == settings
-    if same and (out / "manifest.csv").is_file() and not force:
-        gone = [name for name in utterances if not _is_there(out / _file(name))]
-        if not gone:
+    same = _read_json(record) == settings
+    if same and (out / DONE).is_file() and not force:
+        wrong = damage(out)
+        if wrong is None and _read_json(out / DONE).get("sources") != sources:
+            wrong = "the speech it was made of has changed"
+        if wrong is None:
             return False
-        log.warning("%s: the audio of %d utterances is gone (the first: %s); it is made again",
-                    out, len(gone), gone[0])  # fmt: skip
-        (out / "manifest.csv").unlink()
+        log.warning("%s: %s; it is made again", out, wrong)
+        for name in (DONE, "manifest.csv"):
+            (out / name).unlink(missing_ok=True)
     if not same:
         try:
             output_folder(out, force=force)
@@ -291,31 +298,28 @@ def _open_run(
                 ) from error
             raise
     if not same or force:
-        for leftover in (out / "audio", out / ".journal"):
-            shutil.rmtree(leftover, ignore_errors=True)
-        (out / "manifest.csv").unlink(missing_ok=True)
-        (out / TIMES).unlink(missing_ok=True)
+        for folder in ("audio", ".journal"):
+            shutil.rmtree(out / folder, ignore_errors=True)
+        for leftover in (DONE, "manifest.csv", TIMES):
+            (out / leftover).unlink(missing_ok=True)
         write_text(record, json.dumps(settings, indent=2) + "\n")
     (out / ".journal").mkdir(exist_ok=True)
     (out / "audio").mkdir(exist_ok=True)
     return True
 
 
-def _read_settings(record: Path) -> Any:
+def _read_json(record: Path) -> Any:
     try:
         return json.loads(record.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
 
 
-def _is_there(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size > 0
-
-
 def _close_run(
     out: Path,
     jobs: Sequence[Job],
     settings: Mapping[str, Any],
+    sources: str,
     made: Sequence[Mapping[str, Any]],
 ) -> list[Utterance]:
     rows = []
@@ -347,8 +351,11 @@ def _close_run(
     write_text(out / TIMES, json.dumps(times) + "\n")
     sync_files(row.path for row in rows)
     write_corpus(out / "manifest.csv", rows)
-    shutil.rmtree(out / JOURNAL.parent)
     remove_leftovers(out / "audio")
+    kept = [out / "run.json", out / "manifest.csv", *(row.path for row in rows)]
+    seal(out, {"sources": sources}, files=kept)
+    shutil.rmtree(out / JOURNAL.parent)
+    remove_scratch(scratch_of(out))
     return rows
 
 

@@ -2,13 +2,17 @@
 
 While it runs, what is finished is noted in ``OUT.partial`` beside the output; the same command
 after a kill goes on from there. Nothing about the sources is ever written inside ``OUT`` when the
-slices are shuffled: their names come from a keyed hash, speaker, session, order and times stay out,
-and all files carry the same date, because the order they were written in is the order of the words.
+slices are shuffled: their names come from a keyed hash, and speaker, session, order and times stay
+out. The order in which files are made is the order of the words, and a file system remembers it
+(inodes, dates, places on the disk). So shuffled slices are made in ``OUT.partial``, for the owner
+alone, and only then copied to ``OUT``, in the order of their names and with one date for all.
 """
 
+import csv
 import dataclasses
 import functools
 import hashlib
+import io
 import json
 import os
 import secrets
@@ -21,16 +25,18 @@ from typing import Any
 
 from voxrisk.corpus.audio import RATE, read_audio, write_audio
 from voxrisk.corpus.table import Utterance, file_name, write_corpus
-from voxrisk.files.atomic import remove_leftovers, sync_files, write_text
-from voxrisk.files.tables import write_table
+from voxrisk.files.atomic import naming_a_full_disk, remove_leftovers, sync_files
 from voxrisk.journal import hash_of, resumable
 from voxrisk.protect.aligner import align
-from voxrisk.protect.slicing import Slice, Word, slice_fixed, slice_words
+from voxrisk.protect.edges import level_and_fade
+from voxrisk.protect.slicing import Slice, Word, set_apart, slice_fixed, slice_words
+from voxrisk.store import write_private
 from voxrisk.types import InputError
 
 WITHHELD = "withheld"
 CHUNK = 16
 PUBLISHED_DATE = 946_684_800  # 2000-01-01, for every shuffled file
+CUTS = ("pause", "clean")
 OVERSHOOT_SECONDS = 0.05  # aligners round; a word may end this much after the signal
 
 
@@ -44,6 +50,8 @@ class Plan:
         shuffle: Random names, no order, no speaker.
         seed: Secret of the random names; None where nothing is shuffled.
         rate: Sample rate of the slices.
+        cut: ``"pause"``: the pause at a cut belongs to both slices, as Algorithm 1 says.
+            ``"clean"``: to neither, edges are faded and levels set. None: clean if shuffled.
     """
 
     duration: float
@@ -51,6 +59,16 @@ class Plan:
     shuffle: bool = False
     seed: int | None = None
     rate: int = RATE
+    cut: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.cut not in (None, *CUTS):
+            raise InputError(f"cut is {self.cut!r}; it must be {' or '.join(CUTS)}")
+
+    @property
+    def clean(self) -> bool:
+        """Whether slices share nothing."""
+        return self.cut == "clean" or (self.cut is None and self.shuffle)
 
 
 # One utterance, and its words where they are known already.
@@ -82,18 +100,21 @@ def slice_corpus(
     folder = Path(folder)
     if plan.shuffle:
         key = key or folder.with_name(folder.name + ".key.csv")
-        if key.absolute().is_relative_to(folder.absolute()):
+        if key.resolve().is_relative_to(folder.resolve()):
             raise InputError(f"{key}: the key must not lie in the folder that is given away")
+        if key.suffix == ".json":
+            raise InputError(f"{key}: the key is a table, and its plan lies beside it as .json")
     if alignment is None and not plan.fixed and not any(row.text for row in utterances):
         raise InputError("the corpus has no text to align; give --alignment, or use --fixed")
     work = folder.with_name(folder.name + ".partial")
     plan = _begin(work, plan, utterances, alignment)
+    making = work if plan.shuffle else folder
     made = resumable(
-        functools.partial(_slice_utterance, plan, folder),
+        functools.partial(_slice_utterance, plan, making),
         [(row, alignment.get(row.utterance) if alignment else None) for row in utterances],
         key=functools.partial(_task_key, plan),
         journal=work / "journal.jsonl",
-        files=functools.partial(_files, folder),
+        files=functools.partial(_files, making),
         batch=CHUNK,
         workers=workers,
         label="slice",
@@ -103,9 +124,10 @@ def slice_corpus(
     for done in made:
         counts.update(done["counts"])
         rows += done["slices"]
-    sync_files(folder / row["path"] for row in rows)
     if plan.shuffle and key is not None:
+        _publish([row["path"] for row in rows], work, folder)
         _write_key(key, rows, plan)
+    sync_files(folder / row["path"] for row in rows)
     _write_manifest(folder, rows, {row.utterance: row for row in utterances}, plan)
     _tidy(folder, same_date=plan.shuffle)
     shutil.rmtree(work)
@@ -139,8 +161,18 @@ def _begin(
             )
         return dataclasses.replace(plan, seed=seed)
     seed = secrets.randbits(128) if plan.shuffle and plan.seed is None else plan.seed
-    write_text(started, json.dumps({"mark": mark, "seed": seed}))
+    work.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_private(started, json.dumps({"mark": mark, "seed": seed}))
     return dataclasses.replace(plan, seed=seed)
+
+
+def _publish(paths: Sequence[str], work: Path, folder: Path) -> None:
+    """Copy shuffled slices in the order of their names, which means nothing, as new files."""
+    shutil.rmtree(folder / "audio", ignore_errors=True)
+    for path in sorted(paths):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        with naming_a_full_disk(folder / path):
+            shutil.copyfile(work / path, folder / path)
 
 
 def _tidy(folder: Path, *, same_date: bool) -> None:
@@ -186,6 +218,8 @@ def _slice_utterance(plan: Plan, folder: Path, task: Task) -> dict[str, Any]:
     cut = slice_fixed if plan.fixed else slice_words
     try:
         slices = cut(words, signal=signal, duration=plan.duration)
+        if plan.clean:
+            slices = set_apart(slices, [] if plan.fixed else words)
     except InputError as error:
         raise InputError(f"{row.utterance}: {error}") from error
     made = []
@@ -193,6 +227,8 @@ def _slice_utterance(plan: Plan, folder: Path, task: Task) -> dict[str, Any]:
         name = _name(row.utterance, place, plan)
         path = _path(name, row, plan)
         part = samples[round(piece.start * plan.rate) : round(piece.end * plan.rate)]
+        if plan.clean:
+            part = level_and_fade(part, rate=plan.rate)
         write_audio(folder / path, part, rate=plan.rate, sync=False)
         made.append(_record(name, path, row.utterance, place, piece, len(part) / plan.rate))
     return {"slices": made, "counts": _counts(words, slices, row, ready)}
@@ -282,7 +318,11 @@ def _write_manifest(
 
 
 def _write_key(key: Path, rows: Sequence[dict[str, Any]], plan: Plan) -> None:
-    """Which slice came from where, and beside it the plan with its secret seed."""
+    """Which slice came from where, and beside it the plan with its secret seed: for the owner."""
+    text = io.StringIO()
     columns = ("slice", "source", "place", "start", "end", "first_word")
-    write_table(key, columns, ([row[name] for name in columns] for row in rows))
-    write_text(key.with_suffix(".json"), json.dumps(dataclasses.asdict(plan), indent=2) + "\n")
+    table = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    write_private(key, text.getvalue())
+    write_private(key.with_suffix(".json"), json.dumps(dataclasses.asdict(plan), indent=2) + "\n")

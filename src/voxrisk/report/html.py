@@ -13,6 +13,7 @@ from markupsafe import Markup
 from voxrisk.measure import FIGURES
 from voxrisk.report import charts, crowd_charts, words
 from voxrisk.report.charts import PlanePoint, Series
+from voxrisk.report.export import crowd_settings, mean_of_sets
 from voxrisk.report.glossary import GLOSSARY, QUESTIONS, TAGS
 from voxrisk.report.heatmap import blocks, heatmap
 from voxrisk.report.inference import inference_context
@@ -26,7 +27,6 @@ __all__ = ["write_pdf", "write_report"]
 MOST_ROWS = 200  # speakers in a table; the rest is in results.json
 MOST_POINTED = 300  # speakers in a heat map whose cells can be pointed at
 WHOLE = ("verdict", "corpus", "anonymizer", "encoder")  # without these there is no report
-METRICS = {"singling out": "singling_out", "linkability": "linkability"}
 
 
 class Setting(NamedTuple):
@@ -128,6 +128,7 @@ def _context(r: Results) -> dict[str, object]:
         "step": words.step,
         "questions": QUESTIONS,
         "settings": settings,
+        "mean_of_sets": mean_of_sets,
         "criterion_scale": charts.criterion_scale,
         "rows": crowd_charts.curve_rows(r),
         "lengths": sorted({e.length for a in r.attacks for e in a.crowd}),
@@ -158,12 +159,7 @@ def legend_entries(r: Results) -> list[Series]:
 
 def _settings(r: Results) -> list[Setting]:
     """The L and N at which the verdict holds, for the table of attackers."""
-    found = []
-    for c in r.verdict.criteria if r.verdict else ():
-        metric = METRICS.get(c.name)
-        if c.value is not None and metric:
-            found.append(Setting(metric, words.LABELS[metric], c.value.length, c.value.size))
-    return found
+    return [Setting(metric, words.LABELS[metric], L, N) for metric, L, N in crowd_settings(r)]
 
 
 def _published_chance(r: Results) -> float | None:

@@ -2,10 +2,10 @@
 
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 from voxrisk.files.atomic import atomic
+from voxrisk.scratch import remove_scratch, scratch_folder, scratch_of, working_on
 from voxrisk.types import InputError, MissingExtraError
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -26,7 +26,11 @@ def write_pdf(html_path: Path, pdf_path: Path, *, seconds: float = 120.0) -> Non
     if not html_path.is_file():
         raise InputError(f"{html_path} is not there; write the report first")
     if browser := find_browser():
-        _with_browser(browser, html_path, pdf_path, seconds)
+        remove_scratch(scratch_of(pdf_path))  # of a run that was killed while it printed
+        try:
+            _with_browser(browser, html_path, pdf_path, seconds)
+        finally:
+            remove_scratch(scratch_of(pdf_path))
         return
     try:
         import weasyprint
@@ -40,7 +44,7 @@ def write_pdf(html_path: Path, pdf_path: Path, *, seconds: float = 120.0) -> Non
 
 
 def _with_browser(browser: str, html_path: Path, pdf_path: Path, seconds: float) -> None:
-    with atomic(pdf_path) as part, tempfile.TemporaryDirectory() as profile:
+    with atomic(pdf_path) as part, working_on(pdf_path.absolute()), scratch_folder() as profile:
         command = [
             browser, "--headless", "--disable-gpu", "--no-first-run", "--disable-sync",
             "--disable-background-networking", "--disable-component-update", "--disable-quic",

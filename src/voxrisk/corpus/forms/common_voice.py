@@ -14,8 +14,10 @@ from pathlib import Path
 from voxrisk.corpus.forms.manifest import number
 from voxrisk.corpus.table import Located, Utterance, read_gender
 from voxrisk.files.tables import read_rows
+from voxrisk.files.text import open_text
 from voxrisk.types import InputError
 
+MOST_HEADER = 65_536  # characters
 NEEDED = ("client_id", "path", "sentence")
 
 
@@ -23,8 +25,13 @@ def _file(path: Path) -> Path | None:
     file = path / "validated.tsv" if path.is_dir() else path
     if file.suffix != ".tsv" or not file.is_file() or not (file.parent / "clips").is_dir():
         return None
+    # No other form has these two names together; a header that is wrong is said where it is read.
+    return file if path.is_dir() or set(NEEDED) <= set(_header(file)) else None
+
+
+def _header(file: Path) -> list[str]:
     with file.open(encoding="utf-8-sig", errors="replace") as stream:
-        return file if set(NEEDED) <= set(stream.readline().strip().split("\t")) else None
+        return stream.readline(MOST_HEADER).strip().split("\t")
 
 
 def recognise(path: Path) -> bool:
@@ -36,8 +43,15 @@ def read(path: Path) -> Iterator[Located]:
     """Each line of the table."""
     file = _file(path) or path
     durations = _durations(file.parent / "clip_durations.tsv")
-    with file.open(encoding="utf-8-sig", newline="") as stream:
+    with open_text(file, newline="") as stream:
         rows = csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE)
+        names = list(rows.fieldnames or ())
+        if missing := [name for name in NEEDED if name not in names]:
+            raise InputError(
+                f"{file} line 1: no column {', '.join(missing)}; Common Voice's tables have them"
+            )
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise InputError(f"{file} line 1: the column {', '.join(twice)} is there twice")
         for row in rows:
             where = f"{file} line {rows.line_num}"
             if None in row or None in row.values():
@@ -65,9 +79,10 @@ def _durations(file: Path) -> dict[str, float]:
     """Clip → seconds; the file gives milliseconds."""
     if not file.is_file():
         return {}
-    return {
-        clip: number(milliseconds, "duration", f"{file} line {line}") / 1000
-        for line, (clip, milliseconds) in read_rows(
-            file, {"clip": (), "duration[ms]": ("duration",)}
-        )
-    }
+    found: dict[str, float] = {}
+    for line, (clip, length) in read_rows(file, {"clip": (), "duration[ms]": ("duration",)}):
+        where = f"{file} line {line}"
+        if clip in found:
+            raise InputError(f"{where}: the clip {clip!r} is there twice; keep one")
+        found[clip] = number(length, "duration", where) / 1000
+    return found

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from voxrisk.corpus.table import Located, Utterance
+from voxrisk.files.text import read_words
 from voxrisk.types import InputError
 
 ENDINGS = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".oga", ".aiff", ".aif", ".au", ".sph", ".w64")
@@ -78,5 +79,5 @@ def _identifier(parts: tuple[str, ...]) -> str:
 def _transcript(file: Path) -> str | None:
     for ending in TRANSCRIPTS:
         if (text := file.with_suffix(ending)).is_file():
-            return " ".join(text.read_text(encoding="utf-8-sig").split()) or None
+            return read_words(text)
     return None

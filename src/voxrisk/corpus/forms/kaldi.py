@@ -15,6 +15,7 @@ from pathlib import Path
 from voxrisk.corpus.forms.manifest import number
 from voxrisk.corpus.table import Located, Utterance, read_gender
 from voxrisk.files.numbers import read_number
+from voxrisk.files.text import open_text
 from voxrisk.types import InputError
 
 
@@ -33,14 +34,16 @@ def read(path: Path) -> Iterator[Located]:
     }
     known = set(genders)
     more = {
-        column: table(path / name, needed=False)
+        column: table(path / name, needed=False, bare=name == "text")
         for column, name in [("text", "text"), ("language", "utt2lang"), ("session", "utt2sess")]
     }
     durations = table(path / "utt2dur", needed=False)
     for where, utterance, recording, start, end in _parts(path, audio):
         if utterance not in speakers:
             raise InputError(f"{where}: {utterance!r} has no speaker in {path / 'utt2spk'}")
-        speaker = speakers[utterance][1]
+        line, speaker = speakers[utterance]
+        if len(speaker.split()) > 1:
+            raise InputError(f"{path / 'utt2spk'} line {line}: expected 'utterance speaker'")
         if known and speaker not in known:
             raise InputError(f"{where}: speaker {speaker!r} is not in {path / 'spk2gender'}")
         duration = durations.get(utterance)
@@ -115,26 +118,30 @@ def resolve(audio: Path, folder: Path) -> Path:
     return next((base / audio for base in bases if (base / audio).is_file()), folder / audio)
 
 
-def table(file: Path, *, needed: bool = True) -> dict[str, tuple[int, str]]:
-    """A Kaldi text table: key → (line, rest of the line). A doubled key is an error."""
+def table(file: Path, *, needed: bool = True, bare: bool = False) -> dict[str, tuple[int, str]]:
+    """A Kaldi text table: key → (line, rest of the line). A doubled key is an error.
+
+    ``bare`` allows a key alone on its line: an empty transcript, or a list of ids.
+    """
     if not file.is_file():
         if needed:
             raise InputError(f"{file}: missing; a Kaldi data directory needs it")
         return {}
     rows: dict[str, tuple[int, str]] = {}
-    try:
-        with file.open(encoding="utf-8-sig") as stream:
-            for line, text in enumerate(stream, start=1):
-                key, _, value = text.strip().partition(" ")
-                if "\t" in key:
-                    key, _, value = text.strip().partition("\t")
-                if not key:
-                    continue
-                if key in rows:
-                    raise InputError(
-                        f"{file} line {line}: the id {key!r} is already in line {rows[key][0]}"
-                    )
-                rows[key] = (line, value.strip())
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file}: is not UTF-8 text ({error})") from error
+    with open_text(file) as stream:
+        for line, text in enumerate(stream, start=1):
+            key, _, value = text.strip().partition(" ")
+            if "\t" in key:
+                key, _, value = text.strip().partition("\t")
+            if not key:
+                continue
+            if key in rows:
+                raise InputError(
+                    f"{file} line {line}: the id {key!r} is already in line {rows[key][0]}"
+                )
+            if not bare and not value.strip():
+                raise InputError(f"{file} line {line}: nothing stands behind {key!r}")
+            rows[key] = (line, value.strip())
+    if not rows and not bare:
+        raise InputError(f"{file}: is empty; fill it or take it away")
     return rows

@@ -8,16 +8,17 @@ looked for from the manifest's folder, then from each folder above it.
 The word alignments in supervisions are read by :mod:`voxrisk.protect.alignment`.
 """
 
-import gzip
 import json
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any
 
 from voxrisk.corpus.forms.kaldi import resolve
 from voxrisk.corpus.table import Located, Utterance, read_gender
+from voxrisk.files.errors import reading
 from voxrisk.files.numbers import read_number
+from voxrisk.files.text import open_text
 from voxrisk.types import InputError
 
 ENDINGS = (".jsonl", ".jsonl.gz")
@@ -53,11 +54,11 @@ def read(path: Path) -> Iterator[Located]:
     assert file is not None
     audio = _audio(_recordings_file(file))
     for where, row in json_lines(file):
-        try:
-            utterance, recording, speaker = row["id"], row["recording_id"], row.get("speaker")
-            start, duration = (read_number(str(row[k]), k, where) for k in ("start", "duration"))
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{where}: not a supervision ({error!r})") from error
+        utterance, recording = _needed(row, "id", where), _needed(row, "recording_id", where)
+        start, duration = (_number(row, key, where) for key in ("start", "duration"))
+        speaker, gender, text, language = (
+            _text(row, key, where) for key in ("speaker", "gender", "text", "language")
+        )
         if recording not in audio:
             raise InputError(f"{where}: recording {recording!r} is not in {_recordings_file(file)}")
         if not speaker:
@@ -69,12 +70,12 @@ def read(path: Path) -> Iterator[Located]:
         yield (
             where,
             Utterance(
-                utterance=str(utterance),
+                utterance=utterance,
                 path=source,
-                speaker=str(speaker),
-                gender=read_gender(str(row.get("gender") or ""), where),
-                text=row.get("text") or None,
-                language=row.get("language") or None,
+                speaker=speaker,
+                gender=read_gender(gender or "", where),
+                text=text,
+                language=language,
                 duration=duration,
                 start=start if cut else None,
                 end=round(start + duration, 6) if cut else None,
@@ -84,35 +85,54 @@ def read(path: Path) -> Iterator[Located]:
 
 def _audio(file: Path) -> dict[str, tuple[Path, float | None]]:
     """Recording → audio file, duration."""
-    audio = {}
+    audio: dict[str, tuple[Path, float | None]] = {}
     for where, row in json_lines(file):
-        sources = row.get("sources") or [{}]
-        kind, source = sources[0].get("type"), sources[0].get("source")
+        name, sources = _needed(row, "id", where), row.get("sources")
+        first = sources[0] if isinstance(sources, list) and sources else None
+        kind, source = (
+            (first.get("type"), first.get("source")) if isinstance(first, dict) else (None, None)
+        )
         if kind != "file" or not isinstance(source, str):
             raise InputError(
-                f"{where}: recording {row.get('id')!r} comes from {kind or 'nothing'}; only "
+                f"{where}: recording {name!r} comes from {kind or 'nothing'}; only "
                 "files are read, and commands are never run. Write the audio to files first"
             )
-        audio[str(row["id"])] = resolve(Path(source), file.parent), row.get("duration")
+        if name in audio:
+            raise InputError(f"{where}: recording {name!r} is there twice; keep one")
+        seconds = None if row.get("duration") is None else _number(row, "duration", where)
+        audio[name] = resolve(Path(source), file.parent), seconds
     return audio
+
+
+def _text(row: Mapping[str, Any], key: str, where: str) -> str | None:
+    """A field that is text, if it is there at all."""
+    value = row.get(key)
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"{where}: {key} is {value!r}, not text")
+    return value or None
+
+
+def _needed(row: Mapping[str, Any], key: str, where: str) -> str:
+    if (value := _text(row, key, where)) is None:
+        raise InputError(f"{where}: no {key}")
+    return value
+
+
+def _number(row: Mapping[str, Any], key: str, where: str) -> float:
+    value = row.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise InputError(f"{where}: {key} is {value!r}, not a number")
+    return read_number(str(value), key, where)
 
 
 def json_lines(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Where and what: each line of a JSONL file, gzipped or not."""
-    line = 0
-    try:
-        with _open(file) as stream:
-            for line, text in enumerate(stream, start=1):
-                if text.strip():
+    with open_text(file) as stream:
+        for line, text in enumerate(stream, start=1):
+            if text.strip():
+                where = f"{file} line {line}"
+                with reading(where, "JSON"):
                     row = json.loads(text)
-                    if not isinstance(row, dict):
-                        raise InputError(f"{file} line {line}: not a JSON object")
-                    yield f"{file} line {line}", row
-    except (json.JSONDecodeError, UnicodeDecodeError, EOFError, gzip.BadGzipFile) as error:
-        raise InputError(f"{file} line {line or 1}: {error}") from error
-
-
-def _open(file: Path) -> TextIO:
-    if file.suffix == ".gz":
-        return cast(TextIO, gzip.open(file, "rt", encoding="utf-8-sig"))
-    return file.open(encoding="utf-8-sig")
+                if not isinstance(row, dict):
+                    raise InputError(f"{where}: not a JSON object")
+                yield where, row

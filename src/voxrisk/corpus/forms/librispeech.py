@@ -7,11 +7,12 @@ was recorded in one sitting or a few, so two chapters differ in room and day mor
 The subset is kept as an extra column.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from voxrisk.corpus.forms.folder import holds
 from voxrisk.corpus.table import Located, Utterance, read_gender
+from voxrisk.files.text import open_text
 from voxrisk.types import InputError
 
 ENDING = ".trans.txt"
@@ -34,15 +35,16 @@ def read(path: Path) -> Iterator[Located]:
         subset = file.absolute().parents[2]
         if subset not in lists:
             lists[subset] = read_genders(subset)
-        with file.open(encoding="utf-8-sig") as stream:
+        with open_text(file) as stream:
             for line, text in enumerate(stream, start=1):
                 if not text.strip():
                     continue
                 where = f"{file} line {line}"
                 utterance, _, words = text.strip().partition(" ")
-                speaker, session, *rest = utterance.split("-")
-                if not rest:
+                parts = utterance.split("-")
+                if len(parts) < 3 or not all(parts[:2]) or "/" in utterance:
                     raise InputError(f"{where}: {utterance!r} is not SPEAKER-CHAPTER-NUMBER")
+                speaker, session = parts[:2]
                 row = Utterance(
                     utterance=utterance,
                     path=file.with_name(utterance + ".flac"),
@@ -63,13 +65,28 @@ def read_genders(subset: Path) -> dict[str, str | None]:
     file = next((place for place in places if place.is_file()), None)
     if file is None:
         return {}
-    genders = {}
-    for line, text in enumerate(file.read_text(encoding="utf-8-sig").splitlines(), start=1):
-        if text.strip() and not text.startswith(";"):
-            cells = [cell.strip() for cell in text.split("|")]
-            if len(cells) < 2:
-                raise InputError(f"{file} line {line}: expected 'id | gender | …'")
-            genders[cells[0]] = read_gender(cells[1], f"{file} line {line}")
+    with open_text(file) as stream:
+        rows = ((line, text) for line, text in enumerate(stream, start=1) if text[0] != ";")
+        return listed_genders(file, rows, "|")
+
+
+def listed_genders(
+    file: Path, lines: Iterable[tuple[int, str]], separator: str
+) -> dict[str, str | None]:
+    """Speaker → gender: the first two cells of each numbered line."""
+    genders: dict[str, str | None] = {}
+    for line, text in lines:
+        if not text.strip():
+            continue
+        where = f"{file} line {line}"
+        cells = [cell.strip() for cell in text.split(separator)]
+        if len(cells) < 2:
+            raise InputError(f"{where}: expected 'id {separator} gender {separator} …'")
+        if cells[0] in genders:
+            raise InputError(f"{where}: speaker {cells[0]!r} is there twice; keep one")
+        genders[cells[0]] = read_gender(cells[1], where)
+    if not genders:
+        raise InputError(f"{file}: names no speaker; mend it or take it away")
     return genders
 
 

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from voxrisk.corpus.forms.folder import holds
-from voxrisk.corpus.forms.librispeech import gender_of, read_genders
-from voxrisk.corpus.table import Located, Utterance, read_gender
+from voxrisk.corpus.forms.librispeech import gender_of, listed_genders, read_genders
+from voxrisk.corpus.table import Located, Utterance
+from voxrisk.files.text import open_text, read_words
 from voxrisk.types import InputError
 
 ENDING = ".normalized.txt"
@@ -37,15 +38,16 @@ def read(path: Path) -> Iterator[Located]:
         if subset not in lists:
             lists[subset] = read_genders(subset) or _from_tsv(subset)
         utterance = file.name.removesuffix(ENDING)
-        speaker, session, *rest = utterance.split("_")
-        if not rest:
+        parts = utterance.split("_")
+        if len(parts) < 3 or not all(parts[:2]):
             raise InputError(f"{file}: {utterance!r} is not SPEAKER_CHAPTER_PARAGRAPH_SENTENCE")
+        speaker, session = parts[:2]
         row = Utterance(
             utterance=utterance,
             path=file.with_name(utterance + ".wav"),
             speaker=speaker,
             gender=gender_of(speaker, lists[subset], str(file)),
-            text=" ".join(file.read_text(encoding="utf-8-sig").split()) or None,
+            text=read_words(file),
             session=session,
             language="en",
             extra={"subset": subset.name},
@@ -56,7 +58,7 @@ def read(path: Path) -> Iterator[Located]:
 def _from_tsv(subset: Path) -> dict[str, str | None]:
     for folder in (subset.parent, subset):
         if (file := folder / "speakers.tsv").is_file():
-            rows = enumerate(file.read_text(encoding="utf-8-sig").splitlines(), start=1)
-            cells = [(line, row.split("\t")) for line, row in rows if line > 1 and row.strip()]
-            return {row[0]: read_gender(row[1], f"{file} line {line}") for line, row in cells}
+            with open_text(file) as stream:
+                next(stream, None)  # the header
+                return listed_genders(file, enumerate(stream, start=2), "\t")
     return {}

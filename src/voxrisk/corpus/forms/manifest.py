@@ -13,6 +13,7 @@ from pathlib import Path
 
 from voxrisk.corpus.table import COLUMNS, NUMBERS, REQUIRED, Located, Utterance, read_gender
 from voxrisk.files.numbers import read_number
+from voxrisk.files.text import open_text
 from voxrisk.types import InputError
 
 NAMES = ("manifest.csv", "manifest.tsv")
@@ -42,26 +43,23 @@ def read(path: Path) -> Iterator[Located]:
     """Each line of the manifest."""
     file = _file(path) or path
     tabs = file.suffix.lower() == ".tsv"
-    try:
-        with file.open(encoding="utf-8-sig", newline="") as stream:
-            rows = (
-                csv.reader(stream, delimiter="\t", quoting=csv.QUOTE_NONE)
-                if tabs
-                else csv.reader(stream, strict=True)
-            )
-            names = _columns(next(rows, []), file)
-            for cells in rows:
-                if not any(cells):
-                    continue
-                where = f"{file} line {rows.line_num}"
-                if len(cells) != len(names):
-                    raise InputError(
-                        f"{where}: {len(cells)} cells where the header has {len(names)}; "
-                        "quote cells that contain the delimiter"
-                    )
-                yield where, _utterance(dict(zip(names, cells, strict=True)), where, file.parent)
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{file}: cannot be read as a UTF-8 table ({error})") from error
+    with open_text(file, newline="") as stream:
+        rows = (
+            csv.reader(stream, delimiter="\t", quoting=csv.QUOTE_NONE)
+            if tabs
+            else csv.reader(stream, strict=True)
+        )
+        names = _columns(next(rows, []), file)
+        for cells in rows:
+            if not any(cells):
+                continue
+            where = f"{file} line {rows.line_num}"
+            if len(cells) != len(names):
+                raise InputError(
+                    f"{where}: {len(cells)} cells where the header has {len(names)}; "
+                    "quote cells that contain the delimiter"
+                )
+            yield where, _utterance(dict(zip(names, cells, strict=True)), where, file.parent)
 
 
 def _columns(header: list[str], file: Path) -> list[str]:
@@ -87,6 +85,10 @@ def _utterance(row: Mapping[str, str], where: str, base: Path) -> Utterance:
         if not (text := row.get(name, "").strip()):
             if name in REQUIRED:
                 raise InputError(f"{where}: {name} is empty")
+        elif name in REQUIRED and len(text.splitlines()) > 1:
+            raise InputError(
+                f"{where}: {name} runs over the end of the line; is a quotation mark missing?"
+            )
         elif name in NUMBERS:
             values[name] = number(text, name, where)
         else:

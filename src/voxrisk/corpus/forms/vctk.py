@@ -14,6 +14,8 @@ from pathlib import Path
 from voxrisk.corpus.forms.folder import audio_below
 from voxrisk.corpus.forms.librispeech import gender_of
 from voxrisk.corpus.table import Located, Utterance, read_gender
+from voxrisk.files.text import open_text, read_words
+from voxrisk.types import InputError
 
 FOLDERS = ("wav48_silence_trimmed", "wav48", "wav16", "wav")
 
@@ -42,9 +44,7 @@ def read(path: Path) -> Iterator[Located]:
             path=file,
             speaker=speaker,
             gender=gender_of(speaker, genders, str(file)),
-            text=" ".join(text.read_text(encoding="utf-8-sig").split()) or None
-            if text.is_file()
-            else None,
+            text=read_words(text) if text.is_file() else None,
             language="en",
             age=age,
             extra={"accent": accent},
@@ -55,12 +55,22 @@ def read(path: Path) -> Iterator[Located]:
 def _speakers(file: Path) -> dict[str, tuple[str | None, str | None, str]]:
     """Speaker → age, gender, accent."""
     people: dict[str, tuple[str | None, str | None, str]] = {}
-    lines = file.read_text(encoding="utf-8-sig").splitlines() if file.is_file() else []
-    for line, text in enumerate(lines, start=1):
-        cells = text.split("(")[0].split()
-        if len(cells) >= 3 and re.fullmatch("[0-9]+", cells[1]):
+    if not file.is_file():
+        return people
+    with open_text(file) as stream:
+        for line, text in enumerate(stream, start=1):
+            cells = text.split("(")[0].split()
+            if not cells or cells[0].upper() == "ID":
+                continue
+            where = f"{file} line {line}"
+            if len(cells) < 3 or not re.fullmatch("[0-9]+", cells[1]):
+                raise InputError(f"{where}: expected 'id age gender accent'")
             # Version 0.80 leaves out the "p" of most speakers, their folders have it.
-            name = f"p{cells[0]}" if re.fullmatch(r"\d+", cells[0]) else cells[0]
+            name = f"p{cells[0]}" if re.fullmatch("[0-9]+", cells[0]) else cells[0]
+            if name in people:
+                raise InputError(f"{where}: speaker {name!r} is there twice; keep one")
             accent = cells[3] if len(cells) > 3 else ""
-            people[name] = cells[1], read_gender(cells[2], f"{file} line {line}"), accent
+            people[name] = cells[1], read_gender(cells[2], where), accent
+    if not people:
+        raise InputError(f"{file}: names no speaker; mend it or take it away")
     return people
