@@ -242,6 +242,8 @@ def test_a_training_that_was_killed_goes_on_to_the_same_weights(
     train_attacker(rows, tmp_path / "killed", TINY, **again)
     expected, found = weights(tmp_path / "whole"), weights(tmp_path / "killed")
     assert all(torch.equal(found[name], value) for name, value in expected.items())
+    files = [tmp_path / run / "embedding_model.ckpt" for run in ("whole", "killed")]
+    assert files[0].read_bytes() == files[1].read_bytes()
 
     for name in ("attacker.json", "embedding_model.ckpt"):  # not finished, its state damaged
         (tmp_path / "killed" / name).unlink()

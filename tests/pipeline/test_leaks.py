@@ -36,7 +36,7 @@ from voxrisk.report.pdf import find_browser
 from voxrisk.results import AudioPair, Results, UtilityResult
 
 MARK = "zqxmark"
-SHARED = {"results.json", "report.html", "report.pdf", "run.json"}
+SHARED = {"results.json", "report.html", "report.pdf", "run.json", "tables"}
 KEPT = {"private", "stages", "scores", "embeddings", "evaluation.yaml"}  # for the owner
 HALF = """
 import sys, soundfile
@@ -156,9 +156,11 @@ def test_every_file_of_a_run_is_for_sharing_or_for_its_owner(program_run: Path) 
 
 
 def test_an_evaluation_shares_no_name(program_run: Path) -> None:
-    shared = {p.name for p in program_run.iterdir()} & SHARED
-    for name in shared:
-        assert found((program_run / name).read_bytes()) == [], name
+    for path in program_run.iterdir():
+        if path.name in SHARED:
+            parts = [p for p in (path, *path.rglob("*")) if p.is_file()]
+            assert parts
+            assert [p.name for p in parts if found(p.read_bytes() + p.name.encode())] == []
     assert leaks(program_run / "private")  # the marker is where it belongs, and would be found
 
 

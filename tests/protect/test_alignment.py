@@ -157,6 +157,17 @@ def test_gzipped_lhotse_supervisions(tmp_path: Path) -> None:
         ("u1.TextGrid", LONG.replace('"words"', '"phones"'), "no tier 'words' .*'phones'"),
         ("a.csv", "utterance,word\nu1,HI\n", "line 1: the columns must be"),
         ("a.xml", "", "not a known alignment"),
+        ("a.ctm", "u1 1 0.5 0.4 HI u2 1 0.5\n", r"a\.ctm line 1: expected"),
+        ("a.csv", "utterance,word,start,end\nu1,HI,0,5,0,9\n", "line 2: not as many cells"),
+        ("a.csv", "utterance,word,start,end\nu1,HI\n", "line 2: not as many cells"),
+        ("a.csv", "utterance,word,start,end\nu1,HI,0.9,0.5\n", "ends at 0.5 s, before it begins"),
+        ("a.alignment.txt", 'u1 "A,B" "5.0,0.9"\n', "line 1: the times go back"),
+        ("a.jsonl", '{"start": 0, "alignment": {"word": []}}\n', "line 1: no id"),
+        ("a.jsonl", '{"id": "u", "start": 0, "alignment": {"word": [["A", 1]]}}\n', "is not .word"),
+        ("u1.json", "[" * 100_000, "cannot be read as an alignment"),
+        ("u1.TextGrid", LONG.replace("size = 4", "size = 3"), "where a text is needed"),
+        ("u1.TextGrid", LONG.replace("xmax = 0.9", "xmax = 0_9"), "= 0_9.*no part of a TextGrid"),
+        ("u1.TextGrid", LONG.replace('"IntervalTier"', '"TextTier"'), "where a text is needed"),
     ],
 )
 def test_a_bad_alignment_is_named(tmp_path: Path, name: str, text: str, message: str) -> None:

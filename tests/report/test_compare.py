@@ -162,6 +162,16 @@ def test_an_attacker_that_failed_its_control_is_not_counted(browser, runs, tmp_p
         assert "informed" not in who
 
 
+def test_runs_on_other_trials_are_warned_of(runs, tmp_path):
+    """Five enrolled utterances by a list and ten by our split give other figures for one system."""
+    said = "do not share the enrolment and trials"
+    write_compare(runs, tmp_path / "same.html")
+    assert said not in (tmp_path / "same.html").read_text()
+    methods = replace(runs[1].methods, enrolment="enrolment and trials by the official lists")
+    write_compare([runs[0], replace(runs[1], methods=methods)], tmp_path / "other.html")
+    assert said in (tmp_path / "other.html").read_text()
+
+
 def test_a_control_that_was_not_made_is_no_failure(runs, tmp_path):
     write_compare([runs[0], with_control(runs[1], "words", passed=None)], tmp_path / "c.html")
     assert "Warning." not in (tmp_path / "c.html").read_text()

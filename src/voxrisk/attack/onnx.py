@@ -96,9 +96,11 @@ class OnnxEncoder:
         with reading(path, "an ONNX model"):
             self.recipe = FEATURES[features or _guess(path, self.session)]
         self.identity = f"{file_identity(path)} {self.recipe}"
-        inputs, outputs = self.session.get_inputs(), self.session.get_outputs()
-        shapes = [list(given.shape or ()) for given in inputs]
-        if not outputs or len(shapes) != 1 or len(shapes[0]) != 3:
+        with reading(path, "an ONNX model"):
+            inputs, outputs = self.session.get_inputs(), self.session.get_outputs()
+            shapes = [list(given.shape or ()) for given in inputs]
+            self.input, self.output = inputs[0].name, outputs[-1].name
+        if len(shapes) != 1 or len(shapes[0]) != 3:
             raise InputError(
                 f"{path}: takes inputs of shape {shapes}, not one of (batch, frames, "
                 f"{self.recipe.mels})"
@@ -108,8 +110,6 @@ class OnnxEncoder:
                 f"{path}: takes input of shape {shapes[0]}, not (batch, frames, "
                 f"{self.recipe.mels}); only encoders on {self.recipe.mels} filter banks are known"
             )
-        self.input = inputs[0].name
-        self.output = outputs[-1].name
         with reading(path, "a speaker encoder"):
             self.dimension = self._one(np.zeros((200, self.recipe.mels), dtype=np.float32)).size
         if not 1 <= self.dimension <= MOST_DIMENSIONS:

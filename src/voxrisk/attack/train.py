@@ -118,8 +118,9 @@ def train_attacker(
         if centre is not None:
             with atomic(folder / CENTRE) as part, part.open("wb") as stream:
                 np.save(stream, centre)
-        with atomic(folder / CHECKPOINT) as part:
-            torch.save(run.model.encoder.state_dict(), part)
+        # To a stream: given a path, torch writes the (random) name of the part into the file.
+        with atomic(folder / CHECKPOINT) as part, part.open("wb") as stream:
+            torch.save(run.model.encoder.state_dict(), stream)
         write_text(folder / FACTS, json.dumps(facts, indent=2) + "\n")
     world.wait()
     return Trained(folder, tuple(done))

@@ -14,12 +14,15 @@ from pathlib import Path
 
 from voxrisk.corpus.forms.lhotse import json_lines
 from voxrisk.corpus.forms.manifest import number
+from voxrisk.files.errors import reading
 from voxrisk.files.tables import write_table
+from voxrisk.files.text import open_text, read_text, refuse_unwritable
 from voxrisk.protect.slicing import Word
 from voxrisk.protect.textgrid import read_textgrid
 from voxrisk.types import InputError
 
 Aligned = tuple[str, list[Word]]
+TIMED = {"utterance", "word", "start", "end"}
 
 
 def read_alignment(path: Path | str) -> dict[str, list[Word]]:
@@ -39,13 +42,29 @@ def read_alignment(path: Path | str) -> dict[str, list[Word]]:
         reader = _reader(file)
         if reader is None:
             raise InputError(f"{file}: not a known alignment; known are {', '.join(READERS)}")
-        for utterance, words in reader(file):
+        with reading(file, "an alignment"):
+            found = list(reader(file))
+        for utterance, words in found:
             if utterance in aligned:
                 raise InputError(f"{file}: {utterance!r} is already aligned in {source[utterance]}")
             aligned[utterance], source[utterance] = words, file
+            _refuse_impossible(file, utterance, words)
     if not aligned:
         raise InputError(f"{path}: holds no alignment; known are {', '.join(READERS)}")
     return aligned
+
+
+def _refuse_impossible(file: Path, utterance: str, words: Sequence[Word]) -> None:
+    """A word has an utterance, and ends after it begins."""
+    if not utterance.strip():
+        raise InputError(f"{file}: words without an utterance; name it")
+    for word in words:
+        refuse_unwritable(f"{utterance} {word.text}", str(file))
+        if word.start is not None and word.end is not None and word.end < word.start:
+            raise InputError(
+                f"{file}: {word.text!r} of {utterance!r} ends at {word.end} s, before it begins at "
+                f"{word.start} s"
+            )
 
 
 def write_alignment(path: Path | str, aligned: Mapping[str, Sequence[Word]]) -> None:
@@ -74,12 +93,15 @@ def _textgrid(file: Path) -> Iterator[Aligned]:
 
 def _table(file: Path) -> Iterator[Aligned]:
     aligned: dict[str, list[Word]] = {}
-    with file.open(encoding="utf-8-sig", newline="") as stream:
-        rows = csv.DictReader(stream)
-        if not {"utterance", "word", "start", "end"} <= set(rows.fieldnames or ()):
+    with open_text(file, newline="") as stream:
+        rows = csv.DictReader(stream, strict=True)
+        names = list(rows.fieldnames or ())
+        if sorted({*names} & TIMED) != sorted(TIMED) or len({*names}) < len(names):
             raise InputError(f"{file} line 1: the columns must be utterance,word,start,end")
         for row in rows:
             where = f"{file} line {rows.line_num}"
+            if None in row or None in row.values():
+                raise InputError(f"{where}: not as many cells as the header has columns")
             times = [_seconds(row[name], where) if row[name] else None for name in ("start", "end")]
             aligned.setdefault(row["utterance"], []).append(Word(row["word"], *times))
     yield from aligned.items()
@@ -88,13 +110,13 @@ def _table(file: Path) -> Iterator[Aligned]:
 def _ctm(file: Path) -> Iterator[Aligned]:
     """``utterance channel start duration word [confidence]``; ``;;`` begins a comment."""
     aligned: dict[str, list[Word]] = {}
-    with file.open(encoding="utf-8-sig") as stream:
+    with open_text(file) as stream:
         for line, text in enumerate(stream, start=1):
             cells = text.split()
             if not cells or text.startswith(";;"):
                 continue
             where = f"{file} line {line}"
-            if len(cells) < 5:
+            if len(cells) not in (5, 6):
                 raise InputError(f"{where}: expected 'utterance channel start duration word'")
             start, length = _seconds(cells[2], where), _seconds(cells[3], where)
             word = Word(cells[4], start, round(start + length, 6))
@@ -107,7 +129,7 @@ def _ctm(file: Path) -> Iterator[Aligned]:
 def _gentle(file: Path) -> Iterator[Aligned]:
     """A word Gentle did not find in the audio has no times."""
     try:
-        content = json.loads(file.read_text(encoding="utf-8-sig"))
+        content = json.loads(read_text(file))
         rows = content["words"]
         words = [
             Word(
@@ -127,18 +149,20 @@ def _gentle(file: Path) -> Iterator[Aligned]:
 
 def _librispeech(file: Path) -> Iterator[Aligned]:
     """``utterance ",WORD,,WORD," "0.1,0.5,0.6,0.9,1.2"``: words (silence is empty), their ends."""
-    with file.open(encoding="utf-8-sig") as stream:
+    with open_text(file) as stream:
         for line, text in enumerate(stream, start=1):
             if not text.strip():
                 continue
             where = f"{file} line {line}"
-            match = re.fullmatch(r'(\S+)\s+"([^"]*)"\s+"([^"]*)"', text.strip())
+            match = re.fullmatch(r'([^\s"]+)\s+"([^"]*)"\s+"([^"]*)"', text.strip())
             if not match:
                 raise InputError(f'{where}: expected \'utterance "words" "times"\'')
-            words, ends = match[2].split(","), match[3].split(",")
+            words, ends = [word.strip() for word in match[2].split(",")], match[3].split(",")
             if len(words) != len(ends):
                 raise InputError(f"{where}: {len(words)} words but {len(ends)} times")
             times = [0.0, *(_seconds(end, where) for end in ends)]
+            if sorted(times) != times:
+                raise InputError(f"{where}: the times go back")
             yield (
                 match[1],
                 [Word(w, times[i], times[i + 1]) for i, w in enumerate(words) if w],
@@ -151,15 +175,19 @@ def _lhotse(file: Path) -> Iterator[Aligned]:
         items = (row.get("alignment") or {}).get("word")
         if items is None:
             continue
+        if not isinstance(name := row.get("id"), str):
+            raise InputError(f"{where}: no id")
         words = []
         for item in items:
             if isinstance(item, Mapping):
                 item = [item.get("symbol"), item.get("start"), item.get("duration")]
+            if not isinstance(item, list) or len(item) < 3 or not isinstance(item[0], str):
+                raise InputError(f"{where}: {item!r} is not [word, start, duration]")
             start = _seconds(item[1], where) - _seconds(row.get("start"), where)
             end = start + _seconds(item[2], where)
             if item[0]:
-                words.append(Word(str(item[0]), round(start, 6), round(end, 6)))
-        yield str(row.get("id")), words
+                words.append(Word(item[0], round(start, 6), round(end, 6)))
+        yield name, words
 
 
 READERS: dict[str, Callable[[Path], Iterator[Aligned]]] = {

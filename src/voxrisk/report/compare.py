@@ -116,9 +116,10 @@ def _warnings(runs: Sequence[Results], names: Sequence[str], shared: Sequence[st
         ("original speech", original_speech),
         ("speaker recogniser", lambda r: str(r.encoder)),
         ("effort", lambda r: r.methods.effort),
+        ("enrolment and trials", lambda r: (r.methods.enrolment, dict(r.methods.trials))),
         ("version of voxrisk", lambda r: r.voxrisk),
     ):
-        if len({key(r) for r in runs}) > 1:
+        if any(key(r) != key(runs[0]) for r in runs[1:]):
             found.append(
                 f"The runs do not share the {what}: a difference may come from that and not from "
                 "the anonymizers."
