@@ -156,6 +156,59 @@ NOTICES: dict[str, Wording] = {
         "The speakers of {count} trial segments are unknown, so intervals count each as a person "
         "of its own; name them with --speakers utt2spk.",
     ),
+    "attribute_refused": Wording(
+        "serious", "Whether {name} can be inferred was not assessed: {why}."
+    ),
+    "attribute_absent": Wording("note", "Whether {name} can be inferred was not assessed: {why}."),
+    "attribute_unlabelled": Wording(
+        "note",
+        "{name} is not known of {count} of {total} speakers; they take no part in inferring it.",
+    ),
+    "attribute_unread": Wording(
+        "serious",
+        "{name} is a number for most speakers and text for {count}; these take no part. Write "
+        "numbers, or classes for everybody.",
+    ),
+    "attribute_rare": Wording(
+        "serious",
+        "{count} classes of {name} are left out because fewer than {fewest} speakers have them "
+        "({lost} speakers take no part in it). A rare attribute tells most about its owner, and "
+        "this test says nothing about it.",
+    ),
+    "attribute_few": Wording(
+        "serious",
+        "A class of {name} has only {fewest} speakers: what is said about inferring it rests on "
+        "few people, and an attacker who has more of them to learn from may do better.",
+    ),
+    "attribute_many": Wording(
+        "note",
+        "{name} has {classes} classes: guessing is right in {chance:.1%} of cases, so hold every "
+        "figure against that.",
+    ),
+    "attribute_confounded": Wording(
+        "serious",
+        "{name} goes with {other} in this speech ({share:.0%} of what there is to know about "
+        "{name} can be read off {other}). An attacker may have recognised {other} instead.",
+    ),
+    "attribute_origin": Wording(
+        "note",
+        "Where the labels of {names} come from is not known (a column such as {example}_source "
+        "would say). If somebody guessed them from the voices, the figures say how well the guess "
+        "can be repeated.",
+    ),
+    "attribute_untold": Wording(
+        "serious",
+        "{name} cannot be told even from original speech by the attackers tried: that it cannot "
+        "be told from anonymized speech shows no protection.",
+    ),
+    "attribute_untrained": Wording(
+        "note",
+        "The training speech does not know {name} of at least {fewest} speakers of every class; "
+        "attackers learned it from other speakers of the speech under test.",
+    ),
+    "attribute_features": Wording(
+        "note", "Attributes were inferred without {name}, which could not be had.{detail}"
+    ),
     "undefined": Wording("note", "{figure} cannot be given: {why}."),
     "next_mend": Wording(
         "next",

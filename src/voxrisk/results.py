@@ -349,6 +349,123 @@ class UtilityResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AttributeAttack:
+    """What one attacker inferred about one attribute.
+
+    Attributes:
+        attacker: By what it knows, a name of ``knowledge``.
+        learned_from: ``"training speech"``, ``"other speakers"`` of the speech under test, or
+            ``"both"``.
+        tests: ``"original"`` or ``"anonymized"``.
+        features: What it listened to, chosen on held-out speakers it learned from.
+        figures: Every figure for every L (``parameters``).
+        confusion: Share of each true class (row) taken for each class (column), one utterance.
+        calibration: (belief, share that was right, how many), one utterance.
+    """
+
+    attacker: str
+    learned_from: str
+    tests: str
+    features: str = ""
+    figures: tuple[Estimate, ...] = ()
+    confusion: tuple[tuple[float, ...], ...] = ()
+    calibration: tuple[tuple[float, float, int], ...] = ()
+
+    @property
+    def reference(self) -> bool:
+        """Whether it attacks speech as it was."""
+        return self.tests == "original"
+
+    @property
+    def lengths(self) -> list[int]:
+        """The L there are figures for."""
+        return sorted({e.length for e in self.figures})
+
+    def get(self, name: str, length: int) -> Estimate | None:
+        """One figure at one L, or None."""
+        return next((e for e in self.figures if e.name == name and e.length == length), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributeResult:
+    """One attribute: a secret that should be hidden, or a use that should survive.
+
+    Attributes:
+        name: The column of the manifest.
+        use: ``"hide"`` or ``"keep"``.
+        kind: ``"category"`` or ``"number"``.
+        per: ``"speaker"`` or ``"utterance"``.
+        classes: Its classes, or the groups of the number.
+        speakers: How many speakers each has.
+        refused: Why it was not assessed.
+        attacks: What each attacker inferred, the strongest first, original speech last.
+    """
+
+    name: str
+    use: str
+    kind: str = "category"
+    per: str = "speaker"
+    classes: tuple[str, ...] = ()
+    speakers: tuple[int, ...] = ()
+    refused: str = ""
+    attacks: tuple[AttributeAttack, ...] = ()
+
+    def best(
+        self, tests: str, length: int | None = None
+    ) -> tuple[AttributeAttack, Estimate] | None:
+        """The attack on this speech with the highest balanced accuracy, at one L or at any."""
+        rows = [
+            (attack, e)
+            for attack in self.attacks
+            for e in attack.figures
+            if attack.tests == tests and e.name == "uar" and length in (None, e.length)
+        ]
+        return max(rows, key=lambda row: row[1].value, default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Narrowing:
+    """How far the hidden attributes of speakers together narrow the crowd.
+
+    Attributes:
+        attributes: Their names.
+        source: ``"true"``, ``"original"`` or ``"anonymized"``: where they were learned.
+        left: People left to choose from.
+        found: How often the right one is found by attributes alone.
+    """
+
+    attributes: tuple[str, ...]
+    source: str
+    left: Estimate
+    found: Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InferenceResult:
+    """What can be inferred about people, and what should survive and did."""
+
+    attributes: tuple[AttributeResult, ...] = ()
+    together: tuple[Narrowing, ...] = ()
+
+    def of(self, use: str) -> list[AttributeResult]:
+        """The attributes to ``"hide"`` or to ``"keep"``."""
+        return [a for a in self.attributes if a.use == use]
+
+    def to_json(self) -> str:
+        """Plain text, as the stage of an evaluation keeps it."""
+        import msgspec
+
+        return msgspec.json.encode(self).decode()
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "InferenceResult":
+        """The inverse of :meth:`to_json`."""
+        import msgspec
+
+        return msgspec.json.decode(text, type=cls)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AudioPair:
     """Two recordings to listen to, as data addresses."""
 
@@ -396,6 +513,7 @@ class Results:
     zero_evidence: Profile | None = None
     similarity: SimilarityResult | None = None
     utility: UtilityResult | None = None
+    inference: InferenceResult | None = None
     audio: tuple[AudioPair, ...] = ()
     methods: Methods = field(default_factory=Methods)
 

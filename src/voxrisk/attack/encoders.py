@@ -118,6 +118,12 @@ def _ge2e(name: str, path: Path, device: str, threads: int | None) -> Encoder:
     return Ge2eEncoder(name, path, device=device, threads=threads)
 
 
+def _moonshine(name: str, path: Path, device: str, threads: int | None) -> Encoder:
+    from voxrisk.attack.moonshine import MoonshineEncoder
+
+    return MoonshineEncoder(name, path, device=device, threads=threads)
+
+
 def _stored(load: Callable[[str, Path, str, int | None], Encoder]) -> Callable[..., Encoder]:
     def from_store(name: str, device: str, threads: int | None) -> Encoder:
         from voxrisk.models import model_path
@@ -148,5 +154,6 @@ ENCODERS: dict[str, Callable[[str, str, int | None], Encoder]] = {
     "campplus": _stored(_threed),
     "eres2net-voxceleb": _stored(_threed),
     "ge2e": _stored(_ge2e),
+    "moonshine-base": _stored(_moonshine),  # for attributes: it hears how, not who
     **WITHOUT_WEIGHTS,
 }

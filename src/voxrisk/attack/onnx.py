@@ -64,6 +64,21 @@ def kaldi_filter_banks(waveform: NDArray[np.float32], recipe: KaldiFeatures) -> 
     return np.asarray(frames - frames.mean(axis=0), dtype=np.float32)
 
 
+def open_session(path: Path, *, device: str, threads: int | None) -> Any:
+    """A model of ONNX Runtime, ready to run.
+
+    Raises:
+        InputError: If the file is none, or a GPU was asked for that is not there.
+    """
+    runtime: Any = require("onnxruntime", extra="attack")
+    options = runtime.SessionOptions()
+    options.log_severity_level = 3
+    if threads:
+        options.intra_op_num_threads = threads
+    with reading(path, "an ONNX model"):
+        return runtime.InferenceSession(str(path), options, providers=_providers(runtime, device))
+
+
 class OnnxEncoder:
     """See :class:`voxrisk.attack.Encoder`."""
 
@@ -76,15 +91,7 @@ class OnnxEncoder:
         device: str = "auto",
         threads: int | None = None,
     ) -> None:
-        runtime: Any = require("onnxruntime", extra="attack")
-        options = runtime.SessionOptions()
-        options.log_severity_level = 3
-        if threads:
-            options.intra_op_num_threads = threads
-        with reading(path, "an ONNX model"):
-            self.session = runtime.InferenceSession(
-                str(path), options, providers=_providers(runtime, device)
-            )
+        self.session = open_session(path, device=device, threads=threads)
         self.name = name
         with reading(path, "an ONNX model"):
             self.recipe = FEATURES[features or _guess(path, self.session)]

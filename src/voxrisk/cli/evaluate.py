@@ -20,6 +20,7 @@ Example:
     --trials f=trials_f.csv --trials m=trials_m.csv -o run
   voxrisk evaluate --original data --anonymized "data/*_mine" --train-anonymized train_mine -o run
   voxrisk evaluate --scores informed=scores.csv --trials trials.csv -o run
+  voxrisk evaluate --original speech --anonymizer world --hide age --keep emotion -o run
   voxrisk evaluate --config run/evaluation.yaml -o again
 """
 
@@ -130,6 +131,13 @@ def evaluate(
     utility: Annotated[
         bool, typer.Option("--utility/--no-utility", help="Measure what speech is good for.")
     ] = True,
+    hide: Annotated[
+        list[str] | None,
+        typer.Option(help="Column nobody should infer; repeat. By default gender and age."),
+    ] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Column that should survive, such as emotion; repeat.")
+    ] = None,
     config: Annotated[
         Path | None, typer.Option(help="An evaluation.yaml to repeat; other options change it.")
     ] = None,
@@ -179,6 +187,8 @@ def evaluate(
         "reveal": reveal,
         "with_audio": with_audio,
         "utility": utility,
+        "hide": tuple(hide or ()),
+        "keep": tuple(keep or ()),
     }
     sources = {
         "embeddings": one_file("--embeddings", embeddings or []),

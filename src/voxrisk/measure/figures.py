@@ -29,7 +29,8 @@ class Figure:
     Attributes:
         label: Name for people.
         plain: Name on the pages of the report, where it is another.
-        kind: ``"score"``, ``"speaker"``, ``"rank"``, ``"similarity"``, ``"crowd"``, ``"utility"``.
+        kind: ``"score"``, ``"speaker"``, ``"rank"``, ``"similarity"``, ``"crowd"``,
+            ``"attribute"`` or ``"utility"``.
         chance: What an attacker who learns nothing gets (NaN: depends on the number of candidates).
         unit: ``"rate"`` (printed as percent), ``"signed rate"``, ``"bit"``, ``"dB"``, ``"log10"``,
             ``"of 5"`` or ``""``.
@@ -164,6 +165,42 @@ FIGURES: dict[str, Figure] = {
     "linkability": Figure(
         label="Linkability", kind="crowd", unit="rate", privacy="lower",
         source=f"{_LEGAL}, Eqs 3 and 4",
+    ),
+    "uar": Figure(
+        label="Balanced accuracy, UAR", plain="Balanced accuracy (UAR)", kind="attribute",
+        unit="rate", privacy="lower", source="mean over classes of the share recognised", rate=True,
+        scale=_UNIT,
+    ),
+    "attribute_auc": Figure(
+        label="Area under the ROC curve", plain="Area under the curve (AUC)", kind="attribute",
+        chance=0.5, unit="rate", privacy="lower", source="mean over classes, each against all "
+        "others", rate=True, scale=_UNIT,
+    ),
+    "attribute_bits": Figure(
+        label="Expected disclosure of an attribute", plain="Expected disclosure", kind="attribute",
+        chance=0.0, unit="bit", privacy="lower",
+        source="entropy of the prior less cross-entropy of calibrated beliefs",
+    ),
+    "attribute_worst": Figure(
+        label="Worst-case disclosure of an attribute", plain="Worst case", kind="attribute",
+        chance=0.0, unit="bit", privacy="lower",
+        source="largest log2 of calibrated belief over prior, Laplace's rule",
+    ),
+    "mean_error": Figure(
+        label="Mean error of the guessed number", plain="Mean error", kind="attribute",
+        privacy="higher", source="mean absolute error",
+    ),
+    "correlation": Figure(
+        label="Correlation of guess and truth", plain="Correlation", kind="attribute", chance=0.0,
+        privacy="lower", source="Pearson", scale=(-1.0, 1.0),
+    ),
+    "people_left": Figure(
+        label="People left to choose from", kind="attribute", privacy="higher",
+        source="2 to the cross-entropy of belief in the right person",
+    ),
+    "found_by_attributes": Figure(
+        label="Found by attributes alone", kind="attribute", unit="rate", privacy="lower",
+        source="after arXiv 2603.20301",
     ),
     "wer": Figure(
         label="Word error rate", plain="Word error rate (WER)", kind="utility", chance=1.0,

@@ -25,6 +25,7 @@ from voxrisk.pipeline.findings import (
     zero_profile,
 )
 from voxrisk.pipeline.given import with_enrolment
+from voxrisk.pipeline.inference import check_asked, infer_attributes
 from voxrisk.pipeline.listening import audio_pairs
 from voxrisk.pipeline.methods import methods_of
 from voxrisk.pipeline.official import choose_sides, side_notices
@@ -81,7 +82,7 @@ def evaluate(
     for key in ("anonymized", "targets", "train", "train_anonymized", "enroll_anonymized"):
         if given.get(key) is not None:
             given[key] = Path(given[key])
-    for key in ("attackers", "suite"):
+    for key in ("attackers", "suite", "hide", "keep"):
         given[key] = tuple(given.get(key) or ())
     given["sets"] = tuple(given.get("sets") or ()) or pair_lists(
         _several(given.pop("enroll", None)), _several(given.pop("trials", None))
@@ -135,12 +136,15 @@ def evaluate_speech(
     kept = Stages(stages or folder / "stages")
     kept.folder.mkdir(parents=True, exist_ok=True)
 
+    check_asked(chosen, kept)
     speech = with_enrolment(chosen, prepare_speech(chosen, kept), kept)
     found = _attack(chosen, speech, kept, folder)
     useful = _utility(chosen, speech, kept)
+    inferred, doubts = infer_attributes(chosen, speech, kept)
     if (heard := transcripts_control(useful)) is not None:
         found = replace(found, controls=(*found.controls, heard))
-    notices = [*_general(chosen, speech, found), *speech.notices, *found.notices, *_words(useful)]
+    notices = [*_general(chosen, speech, found), *speech.notices, *found.notices, *doubts]
+    notices += _words(useful)
 
     results = Results(
         kind="evaluate",
@@ -152,6 +156,7 @@ def evaluate_speech(
             found.attacks,
             found.controls,
             [str(n.facts["attacker"]) for n in found.notices if n.code == "attacker_failed"],
+            inferred,
         ),
         controls=found.controls,
         notices=tuple(notices),
@@ -160,6 +165,7 @@ def evaluate_speech(
         zero_evidence=zero_profile(),
         similarity=found.similarity,
         utility=useful,
+        inference=inferred,
         audio=tuple(audio_pairs(speech)) if chosen.with_audio else (),
         methods=methods_of(chosen, speech, found.attacks, found.sides),
     )

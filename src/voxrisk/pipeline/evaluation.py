@@ -121,6 +121,8 @@ class Evaluation:
         reveal: Print speaker ids as they are instead of pseudonyms.
         with_audio: Put a few pairs of utterances into the report.
         utility: Whether to measure what the speech is still good for.
+        hide: Columns of the manifest that nobody should infer; without any, gender and age.
+        keep: Columns that should survive, such as emotion.
     """
 
     original: Path
@@ -147,6 +149,8 @@ class Evaluation:
     reveal: bool = False
     with_audio: bool = False
     utility: bool = True
+    hide: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if (self.anonymized is None) == (self.anonymizer is None):
@@ -175,6 +179,8 @@ class Evaluation:
             raise InputError(f"risk is {self.risk}; it lies above 0 and is at most 1")
         for name in self.attackers:
             attacker(name)
+        if both := sorted(set(self.hide) & set(self.keep)):
+            raise InputError(f"{both[0]!r} is to be hidden and kept; choose one of them")
 
     @property
     def limits(self) -> Effort:
@@ -261,6 +267,7 @@ def _chosen(evaluation: Evaluation) -> dict[str, Any]:
     plain = {f.name: getattr(evaluation, f.name) for f in fields(Evaluation)}
     plain |= {"options": dict(evaluation.options), "attackers": list(evaluation.attackers)}
     plain |= {"suite": list(evaluation.suite)}
+    plain |= {"hide": list(evaluation.hide), "keep": list(evaluation.keep)}
     plain["sets"] = plain_sets(evaluation.sets)
     kept = {"effort", "seed", "encoder"}  # said even where they are the default
     return {

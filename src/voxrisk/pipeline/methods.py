@@ -22,6 +22,7 @@ CITATIONS = (
     "Gomez-Barrero et al., General framework to evaluate unlinkability, 2018",
     "Panariello et al., The Risks and Detection of Overestimated Privacy Protection in Voice "
     "Anonymisation, 2025",
+    "Voice Privacy from an Attribute-based Perspective, arXiv 2603.20301, 2026",
     "Article 29 Working Party, Opinion 05/2014 on Anonymisation Techniques",
 )
 

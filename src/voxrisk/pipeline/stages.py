@@ -11,7 +11,16 @@ from voxrisk.store import Store, digest_corpus
 __all__ = ["Stages", "digest_corpus", "say"]
 
 # Raise a number when what the stage writes for the same input changes.
-VERSIONS = {"anonymize": 2, "check": 4, "train": 2, "embed": 1, "utility": 3, "undo": 1, "suite": 2}
+VERSIONS = {
+    "anonymize": 2,
+    "check": 4,
+    "train": 2,
+    "embed": 1,
+    "utility": 3,
+    "undo": 1,
+    "suite": 2,
+    "infer": 1,
+}
 
 
 class Stages(Store):

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from voxrisk.pipeline.criteria import CRITERIA
-from voxrisk.results import AttackResult, Control, Criterion, Verdict
+from voxrisk.results import AttackResult, Control, Criterion, InferenceResult, Verdict
 
+INFERENCE = "inference"
 # What a failed control means for the whole test, in words that can stand in a headline.
 FATAL = {
     "pairs": "anonymized files are copies of originals",
@@ -16,17 +17,21 @@ FATAL = {
 
 
 def give_verdict(
-    attacks: Sequence[AttackResult], controls: Sequence[Control], failed: Sequence[str] = ()
+    attacks: Sequence[AttackResult],
+    controls: Sequence[Control],
+    failed: Sequence[str] = (),
+    inferred: InferenceResult | None = None,
 ) -> Verdict:
     """Every criterion, and one headline that no failed control can stand behind.
 
-    ``failed`` are attackers that should have run and could not.
+    ``failed`` are attackers that should have run and could not; ``inferred`` is what is known about
+    attributes.
     """
-    criteria = [criterion(attacks) for criterion in CRITERIA]
+    criteria = [criterion(attacks, inferred) for criterion in CRITERIA]
     fatal = [FATAL[c.code] for c in controls if c.passed is False and not c.attacker
              and c.code in FATAL]  # fmt: skip
     unsound = sorted({c.attacker for c in controls if c.attacker and c.passed is False})
-    shown = [c for c in criteria if c.assessed and c.level != "at chance"]
+    shown = [c for c in criteria if c.assessed and c.level != "at chance" and c.name != INFERENCE]
     if fatal:
         why = " and ".join(dict.fromkeys(fatal))
         headline = f"This test failed: {why}. Nothing below shows that speakers are protected."
@@ -44,6 +49,8 @@ def give_verdict(
                 f" The {' and '.join(unsound)} attacker failed its control and is not counted: the "
                 "true risk may be higher."
             )
+    if not fatal:
+        headline += _inferred(criteria)
     if failed and not fatal:
         headline += f" The {' and '.join(failed)} attacker could not run: the risk may be higher."
     for control in controls:
@@ -66,8 +73,18 @@ def _void(criterion: Criterion) -> Criterion:
     return replace(criterion, level="test failed")
 
 
+def _inferred(criteria: Sequence[Criterion]) -> str:
+    """What the headline adds about attributes: it is another risk than being recognised."""
+    for c in criteria:
+        if c.name == INFERENCE and c.level == "as original":
+            return " Attributes can be inferred from the voices as well as before."
+        if c.name == INFERENCE and c.level == "above chance":
+            return " Attributes can still be inferred from the voices better than by guessing."
+    return ""
+
+
 def _headline(criteria: Sequence[Criterion]) -> str:
-    found = [c for c in criteria if c.assessed]
+    found = [c for c in criteria if c.assessed and c.name != INFERENCE]
     as_before = [c.name for c in found if c.level == "as original"]
     if not found:
         return "The risk of re-identification could not be assessed with this speech."

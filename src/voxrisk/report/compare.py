@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from voxrisk.report import charts, style, words
 from voxrisk.report.charts import PlanePoint, Series
+from voxrisk.report.inference import compared_attributes
 from voxrisk.report.page import write_page
 from voxrisk.report.systems import (
     CROWD,
@@ -105,6 +106,7 @@ def _context(runs: Sequence[Results], names: list[str]) -> dict[str, object]:
         "zebra": _zebra(runs[0], sound),
         "scatter": _scatter(sound),
         "plane": _plane(sound),
+        "columns": compared_attributes([s.run for s in ranked]),
     }
 
 

@@ -33,8 +33,13 @@ GLOSSARY = (
     ),
     (
         "Inference",
-        "Deducing further facts about a person, such as age, origin or health. This report does "
-        "not measure it unless it says so.",
+        "Deducing further facts about a person, such as age, origin or health. This report "
+        "measures it for the attributes that it names, and says nothing about others.",
+    ),
+    (
+        "Balanced accuracy (UAR)",
+        "How often the right class of an attribute is named, every class counting the same. Among "
+        "k classes guessing gives 1 in k, however common each of them is.",
     ),
     (
         "L and N",

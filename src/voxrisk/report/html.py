@@ -16,6 +16,7 @@ from voxrisk.report.charts import PlanePoint, Series
 from voxrisk.report.export import crowd_settings, mean_of_sets
 from voxrisk.report.glossary import GLOSSARY, QUESTIONS, TAGS
 from voxrisk.report.heatmap import blocks, heatmap
+from voxrisk.report.inference import inference_context
 from voxrisk.report.page import write_page
 from voxrisk.report.pdf import write_pdf
 from voxrisk.results import AttackResult, Group, Results, UtilityResult
@@ -147,6 +148,7 @@ def _context(r: Results) -> dict[str, object]:
         "planes": _planes(r, settings, entries),
         "parameters": _parameters(r),
         "glossary": GLOSSARY,
+        **inference_context(r.inference),
     }
 
 

@@ -3,11 +3,18 @@
 from collections.abc import Sequence
 from functools import partial
 
-from voxrisk.results import AttackResult, Criterion
+from voxrisk.results import AttackResult, Criterion, InferenceResult
 from voxrisk.types import Estimate
 
 
-def _finding(attacks: Sequence[AttackResult], *, name: str, metric: str, words: str) -> Criterion:
+def _finding(
+    attacks: Sequence[AttackResult],
+    inferred: InferenceResult | None = None,
+    *,
+    name: str,
+    metric: str,
+    words: str,
+) -> Criterion:
     ranked = [
         (e, attack)
         for attack in attacks

@@ -1,0 +1,127 @@
+"""What the pages show about attributes: those to be hidden, and those that should survive."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from voxrisk.report import words
+from voxrisk.results import AttributeAttack, AttributeResult, InferenceResult, Results
+from voxrisk.types import Estimate
+
+MOST_CLASSES = 12  # of a table of confusions
+SHOWN = ("uar", "attribute_auc", "mean_error", "correlation", "attribute_bits", "attribute_worst")
+SOURCES = {
+    "anonymized": "inferred from anonymized speech",
+    "original": "inferred from original speech",
+    "true": "true attributes",
+}
+
+
+class Kept(NamedTuple):
+    """One attribute that should survive, before and after."""
+
+    attribute: AttributeResult
+    before: Estimate
+    after: Estimate
+    attack: AttributeAttack
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeTable:
+    """One attribute as it stands in the report."""
+
+    attribute: AttributeResult
+
+    @property
+    def lengths(self) -> list[int]:
+        """The shortest and the longest L."""
+        every = sorted({e.length for a in self.attribute.attacks for e in a.figures})
+        return sorted({every[0], every[-1]}) if every else []
+
+    @property
+    def figures(self) -> list[tuple[str, str]]:
+        """Name and label of the figures that there are."""
+        have = {e.name for a in self.attribute.attacks for e in a.figures}
+        return [(name, words.LABELS[name]) for name in SHOWN if name in have]
+
+    @property
+    def entropy(self) -> float:
+        """Bits there are to learn."""
+        figures = (e for a in self.attribute.attacks for e in a.figures)
+        return next(float(e.parameters["entropy"]) for e in figures if e.name == "attribute_bits")
+
+    @property
+    def closer(self) -> list[AttributeAttack]:
+        """The strongest attack on either speech, for confusions and calibration."""
+        found = (self.attribute.best(tests) for tests in ("anonymized", "original"))
+        return [row[0] for row in found if row]
+
+    @property
+    def confused(self) -> bool:
+        """Whether confusions fit a page."""
+        return len(self.attribute.classes) <= MOST_CLASSES
+
+
+def inference_context(inferred: InferenceResult | None) -> dict[str, object]:
+    """What the template of the report needs."""
+    found = inferred or InferenceResult()
+    return {
+        "attributes": [AttributeTable(a) for a in found.of("hide") if a.attacks],
+        "refused": [a for a in found.of("hide") if a.refused],
+        "kept": [row for a in found.of("keep") if (row := _kept(a))],
+        "together": found.together,
+        "sources": SOURCES,
+    }
+
+
+def _kept(attribute: AttributeResult) -> Kept | None:
+    after = attribute.best("anonymized")
+    before = attribute.best("original", after[1].length) if after else None
+    return Kept(attribute, before[1], after[1], after[0]) if before and after else None
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeColumn:
+    """One attribute in a comparison: the strongest attack that every run has, at one L."""
+
+    name: str
+    use: str
+    length: int
+    cells: tuple[tuple[Estimate, AttributeAttack], ...]
+    original: Estimate | None
+
+
+def compared_attributes(runs: Sequence[Results]) -> list[AttributeColumn]:
+    """Attributes that every run assessed, under the attackers and at the longest L all have."""
+    have = [
+        {(a.name, a.use): a for a in run.inference.attributes if a.attacks} if run.inference else {}
+        for run in runs
+    ]
+    shared = [key for key in have[0] if all(key in mine for mine in have)]
+    columns = (_column([mine[key] for mine in have]) for key in shared)
+    return [column for column in columns if column]
+
+
+def _column(own: Sequence[AttributeResult]) -> AttributeColumn | None:
+    attackers = set.intersection(
+        *({(k.attacker, k.learned_from) for k in a.attacks if not k.reference} for a in own)
+    )
+    lengths = set.intersection(*({e.length for k in a.attacks for e in k.figures} for a in own))
+    if not attackers or not lengths:
+        return None
+    length = max(lengths)
+    cells = [
+        max(
+            (
+                (e, k)
+                for k in a.attacks
+                if (k.attacker, k.learned_from) in attackers and (e := k.get("uar", length))
+            ),
+            key=lambda row: row[0].value,
+        )
+        for a in own
+    ]
+    before = own[0].best("original", length)
+    return AttributeColumn(
+        own[0].name, own[0].use, length, tuple(cells), before[1] if before else None
+    )
