@@ -26,7 +26,8 @@ from voxrisk.pipeline.attribute_attacks import Features, enough_speakers, infer
 from voxrisk.pipeline.confounds import confounds
 from voxrisk.pipeline.evaluation import Evaluation, is_ready
 from voxrisk.pipeline.given import given_training
-from voxrisk.pipeline.recogniser import embed_stage, training_people
+from voxrisk.pipeline.recogniser import embed_stage
+from voxrisk.pipeline.recognisers import training_people
 from voxrisk.pipeline.speech import Speech, anonymize_stage, spoken_as
 from voxrisk.pipeline.stages import Stages, digest_corpus
 from voxrisk.results import AttributeResult, InferenceResult
