@@ -351,10 +351,8 @@ def lhotse_words(path: Path) -> Words:
 
 
 def textgrid(path: Path) -> Words:
-    """The long form, line by line, of one tier."""
-    rows = [line.strip() for line in lines(path)]
-    said = [tuple(part.strip() for part in row.partition("=")[::2]) for row in rows]
-    values = [value for _, value in said if value]
+    """The long form of one tier: what stands behind each sign of equality."""
+    values = re.findall(r'=\s*("(?:[^"]|"")*"|[^\s"]+)', "\n".join(lines(path)))
     first = values.index('"words"') + 4
     triples = zip(values[first::3], values[first + 1 :: 3], values[first + 2 :: 3], strict=True)
     rows = [(number(a), number(b), t[1:-1].replace('""', '"').strip()) for a, b, t in triples]

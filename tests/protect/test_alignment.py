@@ -168,6 +168,7 @@ def test_gzipped_lhotse_supervisions(tmp_path: Path) -> None:
         ("u1.TextGrid", LONG.replace("size = 4", "size = 3"), "where a text is needed"),
         ("u1.TextGrid", LONG.replace("xmax = 0.9", "xmax = 0_9"), "= 0_9.*no part of a TextGrid"),
         ("u1.TextGrid", LONG.replace('"IntervalTier"', '"TextTier"'), "where a text is needed"),
+        ("u1.TextGrid", LONG.replace("size = 4", "size = []"), "no part of a TextGrid"),
     ],
 )
 def test_a_bad_alignment_is_named(tmp_path: Path, name: str, text: str, message: str) -> None:

@@ -55,14 +55,15 @@ def _tokens(path: Path) -> Iterator[str]:
         raise InputError(f"{path}: is neither UTF-8 nor UTF-16 ({error})") from error
     end = 0
     for match in TOKEN.finditer(text):
-        _refuse_noise(text[end : match.start()], path)
+        _refuse_noise(text[end : match.start()].rstrip().removesuffix("="), path)
         end = match.end()
         yield match[0]
     _refuse_noise(text[end:], path)
 
 
 def _refuse_noise(text: str, path: Path) -> None:
-    if not NOISE.fullmatch(text):
+    """Stop at what Praat does not write, and at a sign of equality with no value behind it."""
+    if not NOISE.fullmatch(text) or "=" in text:
         raise InputError(f"{path}: {text.strip()[:40]!r} is no part of a TextGrid; write it again")
 
 
