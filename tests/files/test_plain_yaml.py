@@ -27,6 +27,7 @@ START = "original: speech\nanonymized: protected\n"
         ("title: " + "[" * 5000, "cannot be read as YAML"),
         ("confidence: .nan\n", "Expected `float`, got `str`"),
         ("train: 5\n", r"5 is not a path"),
+        ("train: ''\n", "'' is not a path"),
     ],
 )
 def test_a_value_is_what_it_looks_like_or_an_error(tmp_path: Path, text: str, words: str) -> None:

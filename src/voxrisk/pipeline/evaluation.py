@@ -346,6 +346,6 @@ def choices_of(plain: Mapping[str, Any], kind: type[Kind], path: Path) -> Kind:
 
 
 def _path(folder: Path, kind: type, value: Any) -> Path:
-    if kind is Path and isinstance(value, str):
+    if kind is Path and isinstance(value, str) and value.strip():
         return folder / value
     raise TypeError(f"{value!r} is not a path")
