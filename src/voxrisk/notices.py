@@ -218,7 +218,8 @@ NOTICES: dict[str, Wording] = {
     "next_train": Wording(
         "next",
         "Try an attacker who learns: add speech of other people (--train) with the anonymizer "
-        "itself (--anonymizer). None of the attackers here was trained on anonymized speech, and "
+        "itself (--anonymizer), or with their anonymized speech (--train-anonymized). None of the "
+        "attackers here was trained on anonymized speech, and "
         "such attackers are usually the strongest.",
     ),
     "next_retrain": Wording(
