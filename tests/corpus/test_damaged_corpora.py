@@ -64,6 +64,24 @@ def test_rows_of_kaldi_are_complete(tmp_path: Path, table: str, text: str, words
     refused(tmp_path, words)
 
 
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "lists no utterance of its chapter"),
+        (b"\n \n", "lists no utterance of its chapter"),
+        (b"\xef", "is not UTF-8 text"),
+        (b"\xef\xbb", "is not UTF-8 text"),
+    ],
+)
+def test_a_chapter_of_librispeech_is_not_lost(tmp_path: Path, data: bytes, words: str) -> None:
+    """Half a byte-order mark is an empty text to Python: the fuzzer found that."""
+    write(tmp_path / "test" / "1" / "2" / "1-2.trans.txt", "1-2-3 HELLO\n")
+    other = tmp_path / "test" / "1" / "4" / "1-4.trans.txt"
+    write(other, "")
+    other.write_bytes(data)
+    refused(tmp_path, rf"1-4\.trans\.txt.*{words}")
+
+
 @pytest.mark.parametrize("line", ["12 HELLO", "1-2 HELLO", "-2-3 HELLO", "1-2-/../../x HELLO"])
 def test_ids_of_librispeech_have_their_parts(tmp_path: Path, line: str) -> None:
     write(tmp_path / "test" / "1" / "2" / "1-2.trans.txt", line + "\n")

@@ -61,8 +61,10 @@ def refuse_unwritable(text: str, where: str) -> None:
 
 def _open(path: Path, newline: str | None) -> TextIO:
     with path.open("rb") as stream:
-        packed = stream.read(2) == b"\x1f\x8b"
-    if packed:
+        head = stream.read(3)
+    if head in (b"\xef", b"\xef\xbb"):  # Python reads half a byte-order mark as an empty text
+        raise InputError(f"{path} line 1: is not UTF-8 text; save it as UTF-8")
+    if head[:2] == b"\x1f\x8b":
         return io.TextIOWrapper(_Unpacked(path), encoding="utf-8-sig", newline=newline)
     return path.open(encoding="utf-8-sig", newline=newline)
 

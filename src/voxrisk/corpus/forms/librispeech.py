@@ -35,10 +35,12 @@ def read(path: Path) -> Iterator[Located]:
         subset = file.absolute().parents[2]
         if subset not in lists:
             lists[subset] = read_genders(subset)
+        said = 0
         with open_text(file) as stream:
             for line, text in enumerate(stream, start=1):
                 if not text.strip():
                     continue
+                said += 1
                 where = f"{file} line {line}"
                 utterance, _, words = text.strip().partition(" ")
                 parts = utterance.split("-")
@@ -56,6 +58,8 @@ def read(path: Path) -> Iterator[Located]:
                     extra={"subset": subset.name},
                 )
                 yield where, row
+        if not said:
+            raise InputError(f"{file}: lists no utterance of its chapter; mend it, or remove it")
 
 
 def read_genders(subset: Path) -> dict[str, str | None]:
