@@ -266,7 +266,7 @@ def test_a_training_that_was_killed_goes_on_to_the_same_weights(
     with pytest.raises(InputError, match=r"holds another training \(seed, adversarial"):
         train_attacker(rows, tmp_path / "whole", TINY, seed=5, cache=cache)
     (tmp_path / "whole" / "checkpoint.pt").write_bytes(b"broken")
-    with pytest.raises(InputError, match="checkpoint cannot be read"):
+    with pytest.raises(InputError, match="cannot be read as a checkpoint"):
         train_attacker(rows, tmp_path / "whole", TINY, **again)
 
 

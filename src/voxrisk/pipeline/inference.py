@@ -28,6 +28,7 @@ from voxrisk.pipeline.evaluation import Evaluation, is_ready
 from voxrisk.pipeline.given import given_training
 from voxrisk.pipeline.recogniser import embed_stage
 from voxrisk.pipeline.recognisers import training_people
+from voxrisk.pipeline.sharing import is_shown
 from voxrisk.pipeline.speech import Speech, anonymize_stage, spoken_as
 from voxrisk.pipeline.stages import Stages, digest_corpus
 from voxrisk.results import AttributeResult, InferenceResult
@@ -69,8 +70,12 @@ def infer_attributes(
         names = " and ".join(nameless)
         notices.append(notice("attribute_origin", names=names, example=nameless[0]))
     encoders, missing = _encoders(chosen, speech, stages)
-    trained = _training(chosen, speech, stages)
     notices += missing
+    try:
+        trained = _training(chosen, speech, stages)
+    except InputError as error:  # no attacker of this run asked for it, or it would have said so
+        trained = {}
+        notices.append(notice("attribute_features", name="training speech", detail=str(error)))
     notices += [
         notice("attribute_untrained", name=a.name, fewest=FEWEST)
         for a, _ in usable
@@ -78,8 +83,22 @@ def infer_attributes(
     ]
     found = _infer_stage(chosen, speech, stages, usable, encoders, trained)
     notices += [notice("attribute_untold", name=a.name) for a in found.attributes if untold(a)]
-    whole = replace(found, attributes=(*found.attributes, *refused))
-    return whole, notices
+    shown = [_unnamed(a, asked=a.name in (*chosen.hide, *chosen.keep)) for a in found.attributes]
+    return replace(found, attributes=(*shown, *refused)), notices
+
+
+def _unnamed(attribute: AttributeResult, *, asked: bool) -> AttributeResult:
+    """The classes of a column that nobody asked for by number, where their names may name people.
+
+    Groups of numbers are named here, and a column that was asked for is meant to be read.
+    """
+    if asked or attribute.kind == "number":
+        return attribute
+    classes = [
+        name if is_shown(attribute.name, name) else f"class {i}"
+        for i, name in enumerate(attribute.classes, start=1)
+    ]
+    return replace(attribute, classes=tuple(classes))
 
 
 class _Spoken(NamedTuple):
