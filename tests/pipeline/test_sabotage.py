@@ -176,7 +176,7 @@ def test_labels_of_the_training_speech_shuffled(voices: Path, tmp_path: Path, st
     assert not results.attackers["informed + suite"].ranked
     behind = {a.name for a in results.attacks[-3:-1]}  # all that count, before the reference
     assert behind == {"informed", "informed + suite"}
-    assert "informed attacker failed its control" in headline(results)
+    assert "informed and informed + suite failed their controls" in headline(results)
     assert all(c.attacker != "informed" for c in results.verdict.criteria)  # type: ignore[union-attr]
 
 
@@ -275,7 +275,7 @@ def test_a_broken_trained_attacker_does_not_end_the_run(
     assert [a.name for a in results.attacks] == ["lazy-informed", "ignorant", "original"]
     failed = [n.facts["attacker"] for n in results.notices if n.code == "attacker_failed"]
     assert failed == ["informed", "informed + suite"]
-    said = "The informed and informed + suite attacker could not run: the risk may be higher."
+    said = "The attackers informed and informed + suite could not run: the risk may be higher."
     assert said in headline(results)
     assert "/home/ann" not in results.to_json()
     assert "/home/ann" in (tmp_path / "run" / "private" / "notices.txt").read_text()

@@ -45,14 +45,12 @@ def give_verdict(
     else:
         headline = _headline(criteria)
         if unsound:
-            headline += (
-                f" The {' and '.join(unsound)} attacker failed its control and is not counted: the "
-                "true risk may be higher."
-            )
+            what = "failed their controls and are" if unsound[1:] else "failed its control and is"
+            headline += f" {_named(unsound)} {what} not counted: the true risk may be higher."
     if not fatal:
         headline += _inferred(criteria)
     if failed and not fatal:
-        headline += f" The {' and '.join(failed)} attacker could not run: the risk may be higher."
+        headline += f" {_named(failed)} could not run: the risk may be higher."
     for control in controls:
         if control.passed is False and control.code in REMARKS:
             headline += f" {REMARKS[control.code]}"
@@ -64,6 +62,17 @@ REMARKS = {
     "fit the original speech, or the speech recogniser does not.",
     "words": "Here the words alone give speakers away as well as the voices do.",
 }
+
+
+def _named(attackers: Sequence[str]) -> str:
+    """Attackers at the beginning of a sentence.
+
+    >>> _named(["informed"]), _named(["a", "b"])
+    ('The informed attacker', 'The attackers a and b')
+    """
+    if len(attackers) == 1:
+        return f"The {attackers[0]} attacker"
+    return f"The attackers {' and '.join(attackers)}"
 
 
 def _void(criterion: Criterion) -> Criterion:
