@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from multiprocessing import connection, get_context, parent_process, resource_tracker
 from typing import TypeVar
 
-from voxrisk.progress import Progress, log
+from voxrisk.progress import Counted, Progress, log
 from voxrisk.types import InputError
 
 Item = TypeVar("Item")
@@ -50,9 +50,10 @@ def run(
             error in a stage reaches the caller as it is.
     """
     count = _workers(workers, len(items), device)
+    counted = Counted(stage)
     with Progress(label, len(items)) as progress:
-        for done, result in enumerate(_results(stage, items, count, label, threads), start=1):
-            yield result
+        for done, told in enumerate(_results(counted, items, count, label, threads), start=1):
+            yield counted.take(told)
             progress.at(done)
 
 
