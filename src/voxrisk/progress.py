@@ -5,12 +5,13 @@ be read. A library says nothing by itself: the ``voxrisk`` command calls :func:`
 you.
 """
 
+import contextlib
 import logging
 import os
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
@@ -23,6 +24,7 @@ LINE_SHARE = 0.1  # and a line tells of this much more work,
 SILENCE_SECONDS = 600.0  # or that the work still goes on
 _bars: list[Any] = []  # the bar on the screen, if any
 _UNDER_BAR = {"under_bar": True}  # a line that a bar says already
+_stages: list[str] = []  # those under way: they tell of their begin and end themselves
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -87,11 +89,13 @@ class Progress:
         if self.show and log.isEnabledFor(logging.INFO):
             if sys.stderr.isatty() and not _bars and _shown():
                 self.bar = _bar(self.label, self.total)
-            self._say("%s …", self.label)
+            self._say("%s …", self.label, edge=True)
         return self
 
-    def _say(self, text: str, *facts: Any) -> None:
-        log.info(text, *facts, extra=_UNDER_BAR if self.bar is not None else None)
+    def _say(self, text: str, *facts: Any, edge: bool = False) -> None:
+        """A line; begin and end of the work inside a stage are the stage's own."""
+        level = logging.DEBUG if edge and _stages else logging.INFO
+        log.log(level, text, *facts, extra=_UNDER_BAR if self.bar is not None else None)
 
     def __exit__(
         self,
@@ -103,7 +107,8 @@ class Progress:
             self.bar.stop()
             _bars.remove(self.bar)
         if self.show and kind is None and self.done == self.total:
-            self._say("%s: done in %s", self.label, duration(time.monotonic() - self.began))
+            took = duration(time.monotonic() - self.began)
+            self._say("%s: done in %s", self.label, took, edge=True)
 
     def at(self, done: int, label: str | None = None) -> None:
         """Tell that ``done`` of the work is done, and what it is called now."""
@@ -131,6 +136,17 @@ class Progress:
         if last <= first:
             return float("inf") if self.done < self.total else 0.0
         return (now - began) / (last - first) * (self.total - last)
+
+
+@contextlib.contextmanager
+def telling(stage: str) -> Iterator[None]:
+    """Inside, work says how far it is, and the stage says that it begins and ends."""
+    log.info("%s …", stage)
+    _stages.append(stage)
+    try:
+        yield
+    finally:
+        _stages.pop()
 
 
 class Counted(Generic[Item, Result]):

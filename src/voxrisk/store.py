@@ -23,7 +23,7 @@ from voxrisk import __version__
 from voxrisk.corpus.table import Utterance
 from voxrisk.files.atomic import atomic, remove_leftovers, write_text
 from voxrisk.journal import Journal, Line, hash_audio, hash_file, remember_hash
-from voxrisk.progress import cpu_seconds, log
+from voxrisk.progress import cpu_seconds, log, telling
 from voxrisk.scratch import ENDING, remove_scratch
 
 DONE = "done.json"
@@ -124,11 +124,11 @@ class Store:
     @contextlib.contextmanager
     def timed(self, kind: str, label: str) -> Iterator[None]:
         """Tell of some work, and write down what it took beside the entries it asks for itself."""
-        log.info("%s %s …", kind, label)
         began, before = time.monotonic(), cpu_seconds()
         self._inside.append((0.0, 0.0))
         try:
-            yield
+            with telling(f"{kind} {label}"):
+                yield
         finally:
             seconds, work = time.monotonic() - began, cpu_seconds() - before
             own, own_work = self._inside.pop()

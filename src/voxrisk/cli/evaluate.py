@@ -245,11 +245,13 @@ def evaluate(
 def _told(results: "Results", output: Path, *, pdf: bool, as_json: bool) -> None:
     """Write the pages of a run, and print what it found."""
     from voxrisk.files.results import read_times
+    from voxrisk.report import run_figures
     from voxrisk.report.export import FOLDER, write_tables
     from voxrisk.report.html import write_pdf, write_report
 
     write_report(results, output / "report.html", run=read_times(output))
     write_tables(results, output / FOLDER)
+    run_figures.write_figures(results, output / run_figures.FOLDER)
     if pdf:
         write_pdf(output / "report.html", output / "report.pdf")
     if as_json:
@@ -271,6 +273,7 @@ def _told(results: "Results", output: Path, *, pdf: bool, as_json: bool) -> None
             print(f"  - {step.text}")
     print(f"\nReport: {output / 'report.html'}")
     print(f"Tables as CSV, LaTeX and Markdown, and papers to cite: {output / FOLDER}")
+    print(f"Figures as SVG and PNG: {output / run_figures.FOLDER}")
     print(f"Names behind pseudonyms and files behind warnings: {output / 'private'}")
 
 
