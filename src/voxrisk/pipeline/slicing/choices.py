@@ -40,8 +40,8 @@ class Slicing:
         text: Whether to attack the order of the words.
         speech: Whether to attack the order of the sound.
         utility: Whether to measure word error rates.
-        tried: Slices of each trial utterance that are tried, drawn at random; 0: all. What enrols is
-            never left out: an attacker uses all there is.
+        tried: Slices of each trial utterance that are tried, drawn at random; 0: all. All that
+            enrol do enrol: an attacker uses what there is.
         draws: Draws of utterances that the attacks on speech are measured on.
         drawn: Utterances in each.
         seed: Of everything random.
