@@ -191,6 +191,7 @@ def _heard(
         key=functools.partial(hash_of, "sounds"),
         journal=stages.folder / "sounding.jsonl",
         batch=64,
+        label="sound of pieces",
     )
     kept = tuple(row for row, sounds in zip(rows, sounding, strict=True) if sounds)
     if not kept:
