@@ -94,7 +94,8 @@ def test_every_length_has_its_rows_and_real_durations(run: tuple[Path, SlicingRe
         for duration in (0.5, 1.0):
             cut = results.row(condition, name, SLICED, duration)
             short = results.row(condition, name, SHORTENED, duration)
-            assert cut is not None and short is not None
+            assert cut is not None
+            assert short is not None
             assert cut.seconds >= duration  # a slice lasts δ or more
             assert short.seconds == pytest.approx(duration)
             assert short.spread == pytest.approx(0.0, abs=1e-9)
@@ -133,7 +134,8 @@ def test_without_transcripts_slices_are_cut_at_fixed_times_and_it_is_said(
     assert results.fixed
     assert "slicing_no_text" in {n.code for n in results.notices}
     row = results.row(CLEAR, "original", SLICED, 1.0)
-    assert row is not None and row.seconds == pytest.approx(1.0)
+    assert row is not None
+    assert row.seconds == pytest.approx(1.0)
 
 
 def test_another_language_is_cut_at_fixed_times(
@@ -153,7 +155,8 @@ def test_a_length_that_no_utterance_has_is_named(
     asked = chosen(corpus, words, plain_encoder, anonymizer=None, durations=(1.0, 50.0))
     results = study_slicing(asked, tmp_path)
     said = [n.text for n in results.notices if n.code == "slicing_too_long"]
-    assert said and "50 s" in said[0]
+    assert said
+    assert "50 s" in said[0]
     assert results.row(CLEAR, "original", SLICED, 50.0) is None
 
 
@@ -210,6 +213,7 @@ def test_the_middle_of_an_utterance_is_kept(corpus: Path, tmp_path: Path) -> Non
 
     row = next(r for r in read_corpus(corpus) if (r.duration or 0) > 1.2)
     pieces, silent = shortened([row], CLEAR, 1.0, Stages(tmp_path))
-    assert pieces is not None and silent == 0
+    assert pieces is not None
+    assert silent == 0
     (cut,) = pieces.rows
     assert np.isclose((cut.start or 0) + (cut.end or 0), row.duration)
