@@ -30,8 +30,10 @@ MAP = {
     "protect": WORK,
     "attack": {*WORK, "measure", "language"},
     "utility": {*WORK, "measure", "results", "language"},
+    "slicing_results": {"types", "notices", "files", "results"},
     "report": {"types", "knowledge", "files", "notices", "measure", "results", "scratch"},
 }
+MAP["report"] |= {"slicing_results"}
 MAP["pipeline"] = set(MAP)
 MAP["api"] = set(MAP)
 MAP["cli"] = set(MAP)
