@@ -12,6 +12,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
@@ -149,14 +150,15 @@ def telling(stage: str) -> Iterator[None]:
         _stages.pop()
 
 
+@dataclass(frozen=True)
 class Counted(Generic[Item, Result]):
     """A stage that also says how long its processor worked, wherever it runs.
 
     What this very process works is known without it; a worker process must tell.
     """
 
-    def __init__(self, stage: Callable[[Item], Result]) -> None:
-        self.stage, self.home = stage, os.getpid()
+    stage: Callable[[Item], Result]
+    home: int = field(default_factory=os.getpid)
 
     def __call__(self, item: Item) -> tuple[Result, float]:
         """What the stage gives for an item, and the seconds to be counted for it."""

@@ -1,9 +1,7 @@
 """``voxrisk evaluate``: from speech to ``results.json``, in the order in which data flows."""
 
 import json
-import platform
-import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +33,6 @@ from voxrisk.pipeline.sides import Sides, write_sides
 from voxrisk.pipeline.speech import Speech, limited, prepare_speech
 from voxrisk.pipeline.stages import Stages, say
 from voxrisk.pipeline.verdict import give_verdict
-from voxrisk.progress import cpu_seconds
 from voxrisk.results import (
     AttackResult,
     Control,
@@ -141,7 +138,6 @@ def evaluate_speech(
     What is finished stays in ``stages`` (by default ``folder/stages``) and is used again; with
     ``fresh`` speech is anonymized again.
     """
-    started, before = time.time(), cpu_seconds()
     refuse_another_run(write_yaml(chosen, folder), folder, force=force)
     folder.mkdir(parents=True, exist_ok=True)
     kept = Stages(stages or folder / "stages", fresh=fresh)
@@ -161,9 +157,9 @@ def evaluate_speech(
     results = Results(
         kind="evaluate",
         title=chosen.title or f"Speech {speech.anonymizer.description}",
-        corpus=_corpus(chosen, speech),
+        corpus=corpus_facts(chosen, speech),
         anonymizer=speech.anonymizer,
-        encoder=_encoder(chosen.encoder),
+        encoder=encoder_facts(chosen.encoder),
         verdict=give_verdict(
             found.attacks,
             found.controls,
@@ -184,16 +180,8 @@ def evaluate_speech(
     results = replace(results, notices=(*results.notices, *next_steps(results)))
     shared = write_shared(results, folder, people=speech.people, reveal=chosen.reveal)
     write_text(folder / YAML, write_yaml(chosen, folder))
-    facts = {
-        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(started)),
-        "seconds": round(time.time() - started, 1),
-        "cpu_seconds": round(cpu_seconds() - before, 1),
-        "estimated_seconds": round(kept.course.beforehand, 1),
-        "stages": [asdict(took) for took in kept.took],
-        **kept.notes,
-        "machine": platform.platform(),
-    }
-    say(arrived(kept.course, time.time() - started))
+    facts = kept.facts()
+    say(arrived(kept.course, facts["seconds"]))
     write_text(folder / "run.json", json.dumps(facts, indent=1) + "\n")
     return shared
 
@@ -266,7 +254,8 @@ def _words(utility: UtilityResult) -> list[Notice]:
     return [notice("words_lost", before=before.value, after=after.value)]
 
 
-def _corpus(chosen: Evaluation, speech: Speech) -> Corpus:
+def corpus_facts(chosen: Evaluation, speech: Speech) -> Corpus:
+    """How much speech of how many people there was."""
     genders: dict[str, set[str]] = {}
     for row in speech.original:
         genders.setdefault(row.gender or "unknown", set()).add(row.speaker)
@@ -281,7 +270,8 @@ def _corpus(chosen: Evaluation, speech: Speech) -> Corpus:
     )
 
 
-def _encoder(name: str) -> Encoder:
+def encoder_facts(name: str) -> Encoder:
+    """A ready encoder by name and hash; one of the user by its hash."""
     from voxrisk.attack.encoders import encoder_identity
     from voxrisk.models import MODELS
 

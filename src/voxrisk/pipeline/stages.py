@@ -1,13 +1,16 @@
 """The stages of an evaluation: entries of the store, by name."""
 
 import contextlib
+import platform
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from voxrisk.corpus import Utterance, read_corpus
 from voxrisk.pipeline.course import Course
-from voxrisk.progress import log
+from voxrisk.progress import cpu_seconds, log
 from voxrisk.store import Store, digest_corpus
 
 __all__ = ["Stages", "digest_corpus", "say"]
@@ -22,6 +25,10 @@ VERSIONS = {
     "undo": 1,
     "suite": 2,
     "infer": 1,
+    "align": 1,
+    "slice": 1,
+    "recognise": 1,
+    "follow": 1,
 }
 
 
@@ -32,6 +39,7 @@ class Stages(Store):
         super().__init__(folder)
         self.fresh = fresh  # whether anonymizers run again
         self.course = Course()
+        self._began = time.time(), cpu_seconds()
         self.notes: dict[str, Any] = {}  # such as times
         self._corpora: dict[Path, list[Utterance]] = {}
 
@@ -70,6 +78,19 @@ class Stages(Store):
         with self.timed(name, label):
             yield
         self._told(0.0, "")
+
+    def facts(self) -> dict[str, Any]:
+        """What run.json tells: when, how long beside what was expected, and of every stage."""
+        began, before = self._began
+        return {
+            "started": time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(began)),
+            "seconds": round(time.time() - began, 1),
+            "cpu_seconds": round(cpu_seconds() - before, 1),
+            "estimated_seconds": round(self.course.beforehand, 1),
+            "stages": [asdict(took) for took in self.took],
+            **self.notes,
+            "machine": platform.platform(),
+        }
 
     def _told(self, speech: float, what: str) -> None:
         took = self.about_last(speech_seconds=round(speech, 2), what=what)
