@@ -25,29 +25,28 @@ class Cost(NamedTuple):
     spread: bool = True
 
 
-# (stage, tool) → cost. Of a stage whose tool is not listed: that of "". Measured with
-# `voxrisk evaluate` on two busy cores of 2.5 GHz; run.json of any run has the same figures.
+# (stage, tool) → cost. Of a stage whose tool is not listed: that of "". CPU seconds of run.json of
+# `voxrisk evaluate` on one core of a server (2.5 GHz); another machine has another pace.
 COSTS: dict[tuple[str, str], Cost] = {
-    ("check", ""): Cost(1.0, 0.005),
-    ("anonymize", ""): Cost(2.0, 0.2),
-    ("anonymize", "mcadams"): Cost(1.0, 0.05),
-    ("anonymize", "world"): Cost(1.0, 0.15),
-    ("anonymize", "knn"): Cost(10.0, 0.2),
-    ("anonymize", "private-knn"): Cost(10.0, 0.5),
-    ("anonymize", "pool"): Cost(10.0, 0.3),
-    ("embed", ""): Cost(4.0, 0.05),
-    ("embed", "ecapa-voxceleb"): Cost(4.0, 0.05),
-    ("embed", "wespeaker-resnet34"): Cost(4.0, 0.1),
-    ("embed", "prosody"): Cost(2.0, 0.05),
-    ("embed", "longterm"): Cost(2.0, 0.03),
-    ("embed", "moonshine-base"): Cost(4.0, 0.1),
-    ("undo", ""): Cost(1.0, 0.05),
-    ("train", ""): Cost(30.0, 0.0, spread=False),
-    ("suite", ""): Cost(20.0, 0.02, spread=False),
-    ("utility", ""): Cost(10.0, 0.4),
-    ("infer", ""): Cost(20.0, 0.02, spread=False),
-    ("measure", ""): Cost(20.0, 0.0, spread=False),
-    ("control", ""): Cost(20.0, 0.0, spread=False),
+    ("check", ""): Cost(0.2, 0.001),
+    ("anonymize", ""): Cost(5.0, 0.2),
+    ("anonymize", "mcadams"): Cost(1.0, 0.012),
+    ("anonymize", "world"): Cost(1.0, 0.1),
+    ("anonymize", "knn"): Cost(10.0, 0.15),
+    ("anonymize", "private-knn"): Cost(10.0, 0.4),
+    ("anonymize", "pool"): Cost(10.0, 0.2),
+    ("embed", ""): Cost(2.0, 0.05),
+    ("embed", "wespeaker-resnet34"): Cost(2.0, 0.06),
+    ("embed", "prosody"): Cost(0.5, 0.008),
+    ("embed", "longterm"): Cost(0.5, 0.01),
+    ("embed", "moonshine-base"): Cost(2.0, 0.1),
+    ("undo", ""): Cost(0.5, 0.012),
+    ("train", ""): Cost(10.0, 0.005, spread=False),
+    ("suite", ""): Cost(10.0, 0.02, spread=False),
+    ("utility", ""): Cost(3.0, 0.35),
+    ("infer", ""): Cost(1.0, 0.005, spread=False),
+    ("measure", ""): Cost(3.0, 0.0, spread=False),
+    ("control", ""): Cost(3.0, 0.0, spread=False),
 }
 
 

@@ -63,7 +63,7 @@ def arrived(course: Course, seconds: float) -> str:
     """What a run took beside what it was said to take.
 
     >>> arrived(Course([Step("measure")]), 32.0)
-    'took 32 s; 20 s were expected'
+    'took 32 s; 3 s were expected'
     """
     return f"took {duration(seconds)}; {duration(course.beforehand)} were expected"
 

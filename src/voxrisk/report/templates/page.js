@@ -140,7 +140,7 @@
       });
       all('.grid-curves').forEach(function (g) {
         g.style.setProperty('--columns', chosen.length ? 1 : g.dataset.columns);
-        g.classList.toggle('single', !!chosen.length);
+        g.classList.toggle('one', (!!chosen.length || g.dataset.columns === '1') && !chosen.metric);
       });
     });
   });
@@ -187,6 +187,20 @@
       button.addEventListener('click', function () { take(box.dataset.take, kind); });
       box.appendChild(button);
     });
+  });
+
+  // Long tables show their first rows until all are asked for.
+  all('table.long').forEach(function (table) {
+    var rows = table.tBodies[0].rows.length, box = table.parentNode;
+    if (rows <= 25) return;
+    var button = document.createElement('button');
+    function word() { button.textContent = table.classList.contains('short') ? 'Show all ' + rows + ' rows' : 'Show the first 20 rows'; }
+    button.type = 'button';
+    button.className = 'more';
+    table.classList.add('short');
+    word();
+    button.addEventListener('click', function () { table.classList.toggle('short'); word(); });
+    box.parentNode.insertBefore(button, box.nextSibling);
   });
 
   // Tables that sort.
