@@ -136,7 +136,7 @@ def test_no_text_of_a_report_is_written_with_a_percent_format() -> None:
 
 
 def test_ticks_are_whole_also_at_the_edge_of_a_figure() -> None:
-    """ "100 %" was cut off."""
+    """The tick of 100 % was cut off."""
     whole = Estimate("deid", 0.99, 0.0, {}, "", Interval(0.9, 1.0, 0.95, ""))
     up = Estimate("g_vd", -3.0, 0.0, {}, "")
     plot = charts.plane_plot([PlanePoint(SERIES, whole, up)], "deid", "g_vd")
@@ -164,7 +164,7 @@ def test_no_figure_stands_outside_its_own_interval(results) -> None:
 
 
 def test_the_title_names_no_command() -> None:
-    """ "Speech anonymized by command" says nothing."""
+    """It was: Speech anonymized by command."""
     rows = [Utterance("u", Path("u.wav"), "s", extra={"anonymizer": "command"})]
     assert described(rows).description == "anonymized by a program of the user"
     function = [Utterance("u", Path("u.wav"), "s", extra={"anonymizer": "mine:protect"})]

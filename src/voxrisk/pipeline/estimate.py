@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from voxrisk.corpus import Utterance
-from voxrisk.corpus.attributes import columns_of
+from voxrisk.corpus.attributes import columns_of, read_attribute
 from voxrisk.knowledge import ATTACKERS, Knowledge
 from voxrisk.pipeline.course import Course, Step, cores
 from voxrisk.pipeline.evaluation import Evaluation
@@ -96,8 +96,10 @@ def _training(chosen: Evaluation, attackers: Sequence[Knowledge], stages: Stages
 
 
 def _columns(chosen: Evaluation, original: Sequence[Utterance]) -> list[str]:
+    """Attributes that will be inferred: those known of enough people."""
     there = set(columns_of(original))
-    return [name for name in (*(chosen.hide or DEFAULT), *chosen.keep) if name in there]
+    names = (*(chosen.hide or DEFAULT), *chosen.keep)
+    return [n for n in names if n in there and not read_attribute(original, n).refused]
 
 
 def _made(
