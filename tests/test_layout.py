@@ -7,12 +7,15 @@ SOURCE = Path(__file__).parents[1] / "src" / "voxrisk"
 # Room → the rooms it may import from. A module that is no package is a room of its own.
 # Any room above may keep, run and tell of long work.
 WORK = {"types", "files", "models", "shards", "store", "journal", "progress", "vocoder", "corpus"}
-WORK |= {"scratch"}
+WORK |= {"scratch", "whisper", "mel"}
 MAP = {
     "types": set(),
     "knowledge": {"types"},
     "notices": set(),
     "vocoder": {"types"},
+    "mel": set(),
+    "whisper": {"types", "mel", "corpus"},
+    "language": {"types", "files", "models", "progress"},
     "measure": {"types"},
     "progress": {"types"},
     "scratch": set(),
@@ -24,8 +27,8 @@ MAP = {
     "journal": {"types", "files", "progress", "shards", "corpus"},
     "store": {"types", "files", "progress", "journal", "corpus", "scratch"},
     "protect": WORK,
-    "attack": {*WORK, "measure"},
-    "utility": {*WORK, "measure", "results"},
+    "attack": {*WORK, "measure", "language"},
+    "utility": {*WORK, "measure", "results", "language"},
     "report": {"types", "knowledge", "files", "notices", "measure", "results", "scratch"},
 }
 MAP["pipeline"] = set(MAP)
