@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.files.ngrams import LN10, NEVER, NgramTable
-from voxrisk.language.ngram import END, START, UNKNOWN
+from voxrisk.language.model import START
+from voxrisk.language.ngram import END, UNKNOWN
 from voxrisk.types import InputError
 
 FALLBACK = (0.5, 1.0, 1.5)  # discounts where a text is too small to tell them, as lmplz takes them

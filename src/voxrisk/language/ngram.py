@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from voxrisk.files.ngrams import NgramTable, read_arpa
 from voxrisk.files.sphinx import read_sphinx
+from voxrisk.language.model import START
 from voxrisk.types import require
 
 UNKNOWN = "<unk>"
-START = "<s>"
 END = "</s>"
 NOTHING = -1  # in the place of a word: nothing is known there
 
