@@ -164,3 +164,30 @@ def test_marks_of_a_sentence_are_no_words() -> None:
         estimate([["a", "</s>"]])
     with pytest.raises(InputError, match="no word to estimate"):
         estimate([[], []])
+
+
+GOLDEN = Path(__file__).parents[1] / "fixtures" / "kneser_ney"
+
+
+def test_estimates_are_those_of_lmplz() -> None:
+    """lmplz.arpa.gz was made by KenLM's lmplz (kenlm-ex 0.2.1, ``lmplz -o 3``) from train.txt.
+
+    The text is babble of our own. lmplz computes in single precision.
+    """
+    train, test = ([line.split() for line in (GOLDEN / f"{name}.txt").read_text().splitlines()]
+                   for name in ("train", "test"))  # fmt: skip
+    ours, theirs = NGram(estimate(train)), load_arpa(GOLDEN / "lmplz.arpa.gz")
+    assert set(ours.words) == set(theirs.words)
+    assert ours.three.size == theirs.three.size
+    a, b, c = np.array(
+        [triple for line in test for triple in zip(*(line[k:] for k in range(3)), strict=False)]
+    ).T
+    found, golden = (m.log_probs(m.ids(a), m.ids(b), m.ids(c)) for m in (ours, theirs))
+    assert found == pytest.approx(golden, abs=2e-6)
+    assert ours.perplexity(test) == pytest.approx(theirs.perplexity(test), rel=1e-6)
+
+
+def test_a_text_without_rare_words_falls_back_to_fixed_discounts() -> None:
+    """Every pair occurs often, so there is nothing to tell the discounts from."""
+    model = NGram(estimate([["a", "b"]] * 50))
+    assert 0.9 < np.exp(model.log_prob("b", (START, "a"))) < 1.0

@@ -73,6 +73,11 @@ def read_arpa(path: Path) -> NgramTable:
         )
         if len(sizes) <= HIGHEST:
             lines.expect("\\end\\")
+        else:
+            while lines.next("\\end\\") != "\\end\\":
+                pass
+        for _ in stream:  # a gzip archive tells only at its end that it is damaged
+            pass
     return NgramTable(tuple(words), grams, log_prob, backoff)
 
 

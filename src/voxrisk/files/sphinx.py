@@ -16,6 +16,7 @@ from voxrisk.files.errors import reading
 from voxrisk.files.ngrams import NgramTable
 from voxrisk.types import InputError
 
+BROKEN = "is damaged or not whole; install pocketsphinx again"
 HEAD = b"Trie Language Model"
 BINS = 1 << 16  # of each table of logarithms
 QUANT_BITS = 16
@@ -41,6 +42,8 @@ def read_sphinx(path: Path) -> NgramTable:
         tables = np.maximum(tables * LOG_BASE, NEVER)
         at += 3 * BINS * 4
         roots = np.frombuffer(data, UNIGRAM, words + 1, at)
+        own = np.stack([roots[k][:-1] for k in ("log_prob", "backoff")]).astype(np.float64)
+        own = np.maximum(own * LOG_BASE, NEVER)
         at += roots.nbytes
         word_bits, pointer_bits = words.bit_length(), trigrams.bit_length()
         fields = (word_bits, QUANT_BITS, QUANT_BITS, pointer_bits)
@@ -51,15 +54,18 @@ def read_sphinx(path: Path) -> NgramTable:
         spelt = data[at + 4 :].decode().split("\0")[:words]
         # Children lie one after the other; how many there are is told by the next pointer. The
         # counts of the heading are room only: a few n-grams fewer may be there.
-        roots_end = roots["children"].astype(np.int64)
-        bigrams, trigrams = int(roots_end[-1]), int(two[3][roots_end[-1]])
-        second = np.repeat(np.arange(words), np.diff(roots_end))
+        starts = _pointers(path, roots["children"].astype(np.int64), bigrams)
+        bigrams = int(starts[-1])
+        second = np.repeat(np.arange(words), np.diff(starts))
         pairs = np.stack([two[0][:bigrams], second], axis=1)
-        parent = np.repeat(np.arange(bigrams), np.diff(two[3][: bigrams + 1]))
+        starts = _pointers(path, two[3][: bigrams + 1], trigrams)
+        trigrams = int(starts[-1])
+        parent = np.repeat(np.arange(bigrams), np.diff(starts))
         triples = np.concatenate([three[0][:trigrams, None], pairs[parent]], axis=1)
-        if len(spelt) < words or pairs.max() >= words or triples.max() >= words:
-            raise InputError(f"{path}: is not whole; install pocketsphinx again")
-    own = np.maximum(np.stack([roots[k][:-1] for k in ("log_prob", "backoff")]) * LOG_BASE, NEVER)
+        outside = max(int(grams.max(initial=0)) for grams in (pairs, triples)) >= words
+        logs_fit = np.isfinite(tables).all() and (tables[0] <= 0.0).all()
+        if outside or not logs_fit or len(set(spelt)) < words or not np.isfinite(own).all():
+            raise InputError(f"{path}: {BROKEN}")
     return NgramTable(
         tuple(spelt),
         (
@@ -67,9 +73,16 @@ def read_sphinx(path: Path) -> NgramTable:
             pairs.astype(np.int32),
             triples.astype(np.int32),
         ),
-        (own[0].astype(np.float64), tables[0][two[2][:bigrams]], tables[2][three[1][:trigrams]]),
-        (own[1].astype(np.float64), tables[1][two[1][:bigrams]], np.zeros(trigrams)),
+        (own[0], tables[0][two[2][:bigrams]], tables[2][three[1][:trigrams]]),
+        (own[1], tables[1][two[1][:bigrams]], np.zeros(trigrams)),
     )
+
+
+def _pointers(path: Path, starts: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """Where the children of each entry begin; believed only if they stay inside the file."""
+    if starts[0] != 0 or (np.diff(starts) < 0).any() or starts[-1] > most:
+        raise InputError(f"{path}: {BROKEN}")
+    return starts
 
 
 def _entries(
