@@ -97,7 +97,7 @@ def rank_trials(pairs: Pairs, own: Ints, *, seed: int = 0, threads: int | None =
     columns = _other_columns(own, pairs.shape[1], seed)
     places = np.empty(columns.shape, dtype=np.int32)
     higher = np.empty(own.size, dtype=np.int64)
-    counts = np.zeros(2 * target.size + 2, dtype=np.int64)
+    counts = np.zeros(3 * target.size + 2, dtype=np.int64)
     lock = Lock()
 
     def work(scores: Scores, start: int, part: slice) -> None:
@@ -105,15 +105,16 @@ def rank_trials(pairs: Pairs, own: Ints, *, seed: int = 0, threads: int | None =
         here, trial, right = scores[part], pairs.rows(rows), pairs.right
         found = np.zeros_like(counts)
         _pairs.count_at_least(here, pairs.slack, right, trial, own[rows], mine[rows], higher[rows])
-        _pairs.count_between(here, near, right, trial, own[rows], target, *table, found)
-        _pairs.places_of(here, near, right, trial, target, *table, columns[rows], places[rows])
+        _pairs.count_between(here, near, right, trial, own[rows], *table, found)
+        _pairs.places_of(here, near, right, trial, *table, columns[rows], places[rows])
         with lock:
             np.add(counts, found, out=counts)
 
     with ThreadPoolExecutor(workers) as pool:
-        for rows, scores in pairs.blocks(megabytes=24):
-            run(pool, partial(work, scores, rows.start), len(scores), 2 * workers)
-    equal, gap = counts[1:-1:2].astype(float), counts[0::2].astype(float)
+        for rows, scores in pairs.blocks(megabytes=48):
+            run(pool, partial(work, scores, rows.start), len(scores), workers)
+    counts = counts[: 2 * target.size + 1]
+    equal, gap = counts[1::2].astype(float), counts[0::2].astype(float)
     roc = Roc(target, times.astype(float), equal, gap)
     return Ranking(pairs.shape[1], own, mine, higher, roc, columns, places)
 
@@ -129,7 +130,7 @@ def _typical_slack(pairs: Pairs, own: Ints, mine: Floats) -> float:
     if pairs.slack < 0:
         return pairs.slack
     rows = slice(0, min(64, own.size))
-    scores = pairs.scores(rows).astype(np.float64)
+    scores = pairs.scores(rows, None).astype(np.float64)
     errors = [scores[np.arange(len(scores)), own[rows]] - mine[rows]]
     for shift in range(1, 9):
         column = (own[rows] + shift * (pairs.shape[1] // 9)) % pairs.shape[1]

@@ -53,22 +53,27 @@ class Pairs:
         slack: Bound of the error of ``scores``, or -1 where they are exact as they are.
         left: ``(rows, d)`` whose inner products with ``right`` are exact; a stub if slack < 0.
         right: ``(columns, d)``.
-        scores: Gives the scores of some rows against all columns.
+        scores: Gives the scores of some rows against all columns; products are written into
+            the second argument, if one is given.
     """
 
     shape: tuple[int, int]
     slack: float
     left: Floats
     right: Floats
-    scores: Callable[[slice], Scores]
+    scores: Callable[[slice, Scores | None], Scores]
 
     def blocks(self, megabytes: int) -> Iterator[tuple[slice, Scores]]:
-        """Scores of consecutive rows, about so many megabytes of them at a time."""
+        """Scores of consecutive rows, about so many megabytes of them at a time.
+
+        A block is written over by the next: new memory each time costs as much as the product.
+        """
         rows, columns = self.shape
         step = max(1, min(rows, megabytes * 2**18 // columns))
+        room = np.empty((step, columns), np.float32) if self.slack >= 0 else None
         for start in range(0, rows, step):
             part = slice(start, min(start + step, rows))
-            yield part, self.scores(part)
+            yield part, self.scores(part, None if room is None else room[: part.stop - start])
 
     def at(self, column: NDArray[np.int64]) -> Floats:
         """``(rows,)`` exact score of each row at one column of its own."""
@@ -99,21 +104,23 @@ def pairs(rows: Floats, columns: Floats, *, enroll_rows: bool, scorer: Scorer = 
     # Rounding the vectors and summing d products in single precision: at most d + 2 roundings.
     slack = (left.shape[1] + 2) * 2.0**-24 * _longest(left) * _longest(right)
     shape = (len(rows), len(columns))
-    return Pairs(shape, slack, left, right, lambda part: left32[part] @ right32.T)
+    return Pairs(
+        shape, slack, left, right, lambda part, out: np.matmul(left32[part], right32.T, out=out)
+    )
 
 
 def ready(scores: Scores) -> Pairs:
     """Scores that are there already: ``(n_rows, n_columns)``."""
     rows, columns = scores.shape
     return Pairs(
-        (rows, columns), -1.0, _STUB, _STUB, lambda part: np.ascontiguousarray(scores[part])
+        (rows, columns), -1.0, _STUB, _STUB, lambda part, _: np.ascontiguousarray(scores[part])
     )
 
 
 def _called(
     rows: Floats, columns: Floats, enroll_rows: bool, function: Callable[[Floats, Floats], Scores]
 ) -> Pairs:
-    def scores(part: slice) -> Scores:
+    def scores(part: slice, _: Scores | None) -> Scores:
         left = rows[part]
         out = function(left, columns) if enroll_rows else np.transpose(function(columns, left))
         out = np.ascontiguousarray(out, dtype=np.float64)
