@@ -189,3 +189,16 @@ def end_with_parent() -> None:
 def _watch(sentinel: int) -> None:
     connection.wait([sentinel])
     os._exit(1)
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """One core for torch: processes share the work, and sums come out the same for any number."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
