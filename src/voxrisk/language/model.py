@@ -1,6 +1,6 @@
 """What a language model is to the rest of voxrisk: the probability of a word after others."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 START = "<s>"  # in the place of a word: here a sentence begins
@@ -11,9 +11,13 @@ class LanguageModel(Protocol):
 
     Attributes:
         identity: Hash of the model: the same identity gives the same probabilities.
+        words: Those it knows.
     """
 
     identity: str
+
+    @property
+    def words(self) -> Collection[str]: ...
 
     def log_prob(self, word: str, context: Sequence[str]) -> float:
         """Natural logarithm of P(word | context); always finite.

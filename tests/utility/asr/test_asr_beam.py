@@ -20,11 +20,11 @@ class Toy:
     """A language model of three words in which what came before matters."""
 
     identity = "toy"
+    words = {"a": 0.5, "b": 0.2, "ab": 0.2}  # noqa: RUF012
 
     def log_prob(self, word: str, context: Sequence[str]) -> float:
-        known = {"a": 0.5, "b": 0.2, "ab": 0.2}
         before = context[-1] if context else START
-        return math.log(known.get(word, 0.01) * (0.3 if before == word else 1.0))
+        return math.log(self.words.get(word, 0.01) * (0.3 if before == word else 1.0))
 
 
 def spelt(path: Sequence[int]) -> str:
@@ -39,7 +39,10 @@ def merit(text: str, search: Search) -> float:
     total = 0.0
     for i, word in enumerate(words):
         context = ([START, *words[:i]])[-2:]
-        total += search.weight * Toy().log_prob(word, context) + search.bonus
+        log_prob = Toy().log_prob(word, context)
+        if word not in Toy.words:  # one of 2 letters at each place
+            log_prob += len(word) * math.log(1 / 2)
+        total += search.weight * log_prob + search.bonus
     return total
 
 

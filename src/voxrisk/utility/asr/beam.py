@@ -6,11 +6,15 @@ looks for
 
     argmax over texts of  ln P_ctc(text) + weight · Σ ln P_lm(word | words before) + bonus · words
 
+To the language model all unknown words are one. Which one it is has a probability too: each of its
+letters is as likely as any other.
+
 A. Hannun et al., "First-pass large vocabulary continuous speech recognition using bi-directional
 recurrent DNNs", 2014. The search is small enough to be read, and with a wide beam equal to trying
 all texts, which a test does.
 """
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -51,6 +55,7 @@ class _Text:
     word: str  # the unfinished word at its end
     context: tuple[str, ...]  # the last finished words
     merit: float  # of its finished words, by the language model and the bonus
+    hope: float = 0.0  # of the unfinished one, at best
     after: dict[int, "_Text"] = field(default_factory=dict)
 
 
@@ -86,7 +91,7 @@ def best_text(
         if len(texts) > search.beam:
             order = sorted(texts.items(), key=_standing, reverse=True)
             texts = dict(order[: search.beam])
-    best = max(texts.items(), key=lambda item: _standing(item) + judge.last_word(item[0]))
+    best = max(texts.items(), key=lambda item: _ended(item, judge))
     return _spelt(best[0], alphabet)
 
 
@@ -96,26 +101,63 @@ class _Judge:
     def __init__(
         self, alphabet: Sequence[str], model: LanguageModel | None, search: Search
     ) -> None:
-        self.alphabet, self.model, self.search = alphabet, model, search
+        self.alphabet, self.search = alphabet, search
+        self.words = None if model is None else _known(model)
+        self.spelling = math.log(max(2, len(alphabet) - 2))
 
     def longer(self, text: _Text, token: int) -> _Text:
+        """The text and one more character; always the same object, so that its paths meet."""
         if token not in text.after:
             letter = self.alphabet[token]
             if letter != SPACE:
                 made = _Text(text, token, text.word + letter, text.context, text.merit)
+                made.hope = self.hope(made.word)
             else:
-                merit = text.merit + self.last_word(text)
                 context = (*text.context, text.word)[-2:] if text.word else text.context
-                made = _Text(text, token, "", context, merit)
+                made = _Text(text, token, "", context, text.merit + self.last_word(text))
             text.after[token] = made
         return text.after[token]
 
     def last_word(self, text: _Text) -> float:
         """What the unfinished word is worth, if it ends here."""
-        if not text.word or self.model is None:
+        if not text.word or self.words is None:
             return 0.0
-        log_prob = self.model.log_prob(text.word, text.context)
+        log_prob = self.words.log_prob(text.word, text.context)
+        if text.word not in self.words.known:
+            log_prob -= self.spelling * len(text.word)
         return self.search.weight * log_prob + self.search.bonus
+
+    def hope(self, word: str) -> float:
+        """What the unfinished word is worth at best, so that a text does not gain by not ending it.
+
+        The likeliest word that begins so; where no known word does, an unknown one.
+        """
+        if not word or self.words is None:
+            return 0.0
+        log_prob = self.words.ahead.get(word)
+        if log_prob is None:
+            log_prob = self.words.unknown - self.spelling * len(word)
+        return self.search.weight * log_prob + self.search.bonus
+
+
+class _Known:
+    """The words of a language model, and what it was asked before."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.known = frozenset(model.words)
+        self.log_prob = functools.lru_cache(maxsize=1 << 20)(model.log_prob)
+        self.unknown = model.log_prob("\0", ())
+        self.ahead: dict[str, float] = {}
+        for word in self.known:
+            alone = model.log_prob(word, ())
+            for end in range(1, len(word) + 1):
+                if alone > self.ahead.get(word[:end], NEVER):
+                    self.ahead[word[:end]] = alone
+
+
+@functools.lru_cache(maxsize=2)
+def _known(model: LanguageModel) -> _Known:
+    return _Known(model)
 
 
 def _step(
@@ -151,7 +193,11 @@ def _plus(a: float, b: float) -> float:
 
 
 def _standing(item: tuple[_Text, tuple[float, float]]) -> float:
-    return _plus(*item[1]) + item[0].merit
+    return _plus(*item[1]) + item[0].merit + item[0].hope
+
+
+def _ended(item: tuple[_Text, tuple[float, float]], judge: _Judge) -> float:
+    return _plus(*item[1]) + item[0].merit + judge.last_word(item[0])
 
 
 def _spelt(text: _Text, alphabet: Sequence[str]) -> str:
