@@ -11,13 +11,13 @@ class LanguageModel(Protocol):
 
     Attributes:
         identity: Hash of the model: the same identity gives the same probabilities.
-        words: Those it knows.
     """
 
     identity: str
 
     @property
-    def words(self) -> Collection[str]: ...
+    def words(self) -> Collection[str]:
+        """Those it knows."""
 
     def log_prob(self, word: str, context: Sequence[str]) -> float:
         """Natural logarithm of P(word | context); always finite.

@@ -18,6 +18,7 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,7 @@ class Search:
     beam: int = 16
     floor: float = -7.0
     weight: float = 0.5
-    bonus: float = 1.0
+    bonus: float = 1.5
 
 
 @dataclass(slots=True, eq=False)
@@ -102,7 +103,8 @@ class _Judge:
         self, alphabet: Sequence[str], model: LanguageModel | None, search: Search
     ) -> None:
         self.alphabet, self.search = alphabet, search
-        self.words = None if model is None else _known(model)
+        ready: Any = model
+        self.words = None if model is None else _known(ready)
         self.spelling = math.log(max(2, len(alphabet) - 2))
 
     def longer(self, text: _Text, token: int) -> _Text:
@@ -156,7 +158,7 @@ class _Known:
 
 
 @functools.lru_cache(maxsize=2)
-def _known(model: LanguageModel) -> _Known:
+def _known(model: Any) -> _Known:
     return _Known(model)
 
 

@@ -21,14 +21,14 @@ class Recipe:
     """
 
     frames: str = "whisper"
-    width: int = 256
-    blocks: int = 3
+    width: int = 192
+    blocks: int = 2
     kernel: int = 3
     stride: int = 1
     dropout: float = 0.15
     batch_seconds: float = 30.0
-    steps: int = 800
-    rate: float = 2e-3
+    steps: int = 600
+    rate: float = 5e-3
 
 
 RECIPES: Mapping[str, Recipe] = {
