@@ -1,130 +1,76 @@
-"""Which slice came next, by its words: against brute force, and by the rules for short slices."""
-
-import functools
-import itertools
+"""The attack on text as a whole: what it gives, and what it refuses."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from test_trigram_scorer import MODEL, babble
 
-from voxrisk.attack.successors import successor_ranks
-from voxrisk.attack.text import TrigramScorer, unknown_share
-from voxrisk.language.kneser_ney import estimate
-from voxrisk.language.ngram import NGram
-
-WORDS = ("the", "a", "cat", "dog", "sat", "ran", "on", "under", "old", "red", "mat", "it", "saw")
+from voxrisk.attack.successors import Slices
+from voxrisk.attack.text_attack import LIFT, TOGETHER, TRIGRAM, text_attack, whole_utterances
+from voxrisk.types import InputError
 
 
-def babble(sentences: int, seed: int = 0, words: int = 12) -> list[list[str]]:
-    """Sentences of a language in which every word has a few that like to follow it."""
-    likes = {w: np.random.default_rng(k).choice(WORDS, 3) for k, w in enumerate(WORDS)}
-    rng = np.random.default_rng(seed)
-    found = []
-    for _ in range(sentences):
-        sentence = [str(rng.choice(WORDS))]
-        while len(sentence) < words:
-            near = rng.random() < 0.8
-            sentence.append(str(rng.choice(likes[sentence[-1]] if near else WORDS)))
-        found.append(sentence)
-    return found
+def cut(sentences: list[list[str]], length: int = 3, people: int = 10) -> Slices:
+    rows = [
+        (f"s{k % people}", f"u{k}", place, tuple(words[at : at + length]))
+        for k, words in enumerate(sentences)
+        for place, at in enumerate(range(0, len(words), length))
+    ]
+    order = np.random.default_rng(0).permutation(len(rows))
+    return Slices(*(tuple(column) for column in zip(*(rows[i] for i in order), strict=True)))
 
 
-MODEL = NGram(estimate(babble(200)))
+def test_every_attacker_finds_something_and_all_together_most() -> None:
+    found = text_attack(cut(babble(120, seed=4)), language_model=MODEL)
+    assert list(found.figures) == [TRIGRAM, LIFT, TOGETHER]
+    assert list(found.scorers) == [TRIGRAM, LIFT]
+    mean = {name: figures["mean_rank"] for name, figures in found.figures.items()}
+    assert all(e.interval is not None and e.interval.high < e.chance for e in mean.values())
+    assert mean[TOGETHER].value < min(mean[TRIGRAM].value, mean[LIFT].value) + 0.01
+    assert found.unknown == 0.0
 
 
-@functools.cache
-def probability(word: str, context: tuple[str, ...]) -> float:
-    return MODEL.log_prob(word, context)
+def test_words_in_a_random_order_give_chance() -> None:
+    """The same slices, but what stands in them was drawn anew: nothing is left to find."""
+    slices = cut(babble(120, seed=4))
+    words = np.array(slices.words)
+    drawn = np.random.default_rng(1).permutation(len(slices))
+    shuffled = Slices(
+        slices.speaker, slices.source, slices.place, tuple(tuple(words[i]) for i in drawn)
+    )
+    found = text_attack(shuffled, language_model=MODEL)
+    for name, figures in found.figures.items():
+        assert figures["mean_rank"].value == pytest.approx(0.5, abs=0.05), name
 
 
-def brute_force(texts: list[list[str]], *, lift: bool) -> np.ndarray:
-    """SF(w, v) pair by pair, one probability at a time, as the paper and the page define it."""
-
-    def factors(w: list[str], v: list[str]) -> list[float]:
-        found = []
-        for k, word in enumerate(v[:2]):
-            p = probability(word, (*w[-2:], *v[:k])[-2:])
-            found.append(p - (probability(word, tuple(v[:k])) if lift else 0.0))
-        return found
-
-    scores = np.zeros((len(texts), len(texts)))
-    for i, w in enumerate(texts):
-        if not w:
-            continue
-        each = [factors(w, v) for v in texts]
-        seconds = [f[1] for f in each if len(f) == 2]
-        missing = float(np.mean(seconds)) if seconds else 0.0
-        known = [sum(f) + (missing if len(f) == 1 else 0.0) for f in each if f]
-        full = iter(known)
-        scores[i] = [next(full) if f else np.mean(known) for f in each]
-    return scores
+def test_one_speaker_is_weighed_over_utterances() -> None:
+    found = text_attack(cut(babble(20, seed=5), people=1), language_model=MODEL)
+    assert TOGETHER in found.figures
+    assert found.figures[TOGETHER]["mean_rank"].interval is None
 
 
-@pytest.mark.parametrize("lift", [False, True])
-def test_scores_equal_brute_force_on_300_slices(lift: bool) -> None:
-    rng = np.random.default_rng(1)
-    stream = list(itertools.chain.from_iterable(babble(120, seed=1)))
-    cuts = np.cumsum(rng.integers(0, 6, size=301))
-    texts = [stream[i:j] for i, j in itertools.pairwise(cuts)]
-    assert {len(t) for t in texts} == set(range(6))  # slices without words and of one among them
-    texts[7] = ["unheard", "of", "words"]
-    found = TrigramScorer(texts, MODEL, lift=lift)(np.arange(300))
-    apart = ~np.eye(300, dtype=bool)
-    assert found[apart] == pytest.approx(brute_force(texts, lift=lift)[apart], abs=2e-4)
-    assert (found[~apart] == -np.inf).all()
+def test_knowing_more_restores_more() -> None:
+    slices = cut(babble(60, seed=6))
+    attack = text_attack(slices, language_model=MODEL)
+    found = whole_utterances(attack.scorer, slices)
+    share = {pool: figures["pairs_restored"] for pool, figures in found.items()}
+    assert share["all"].value <= share["speaker"].value <= share["utterance"].value
+    assert all(e.value > e.chance for e in share.values())
+    # Four slices of an utterance in a random order: three of its twelve links are right.
+    assert share["utterance"].chance == pytest.approx(1 / 4, abs=0.03)
 
 
-@settings(max_examples=30, deadline=None)
-@given(
-    st.lists(st.lists(st.sampled_from([*WORDS, "unheard"]), max_size=3), min_size=3, max_size=8),
-    st.booleans(),
-)
-def test_scores_equal_brute_force_whatever_the_words(texts: list[list[str]], lift: bool) -> None:
-    found = TrigramScorer(texts, MODEL, lift=lift)(np.arange(len(texts)))
-    apart = ~np.eye(len(texts), dtype=bool)
-    assert found[apart] == pytest.approx(brute_force(texts, lift=lift)[apart], abs=2e-4)
-
-
-def cut(sentences: list[list[str]], length: int = 3) -> tuple[list[list[str]], np.ndarray]:
-    texts, successor = [], []
-    for sentence in sentences:
-        parts = [sentence[i : i + length] for i in range(0, len(sentence), length)]
-        texts += parts
-        first = len(successor)
-        successor += [*range(first + 1, first + len(parts)), -1]
-    return texts, np.array(successor)
-
-
-def test_text_finds_successors_and_a_shuffled_truth_is_chance() -> None:
-    texts, successor = cut(babble(150, seed=2))
-    scorer = TrigramScorer(texts, MODEL)
-    assert successor_ranks(scorer, successor).normalised.mean() < 0.3
-    rng = np.random.default_rng(0)
-    wrong = np.where(successor >= 0, rng.permutation(successor.size), -1)
-    wrong[wrong == np.arange(wrong.size)] = -1
-    assert successor_ranks(scorer, wrong).normalised.mean() == pytest.approx(0.5, abs=0.03)
-
-
-def test_lift_does_not_favour_slices_that_are_likely_anywhere() -> None:
-    """Candidates that everything leads to are the same for every row: lift takes that out."""
-    texts, _ = cut(babble(150, seed=2))
-    rows = np.arange(0, 600, 7)
-
-    def share_of_columns(lift: bool) -> float:
-        scores = TrigramScorer(texts, MODEL, lift=lift)(rows).astype(np.float64)
-        scores[np.isneginf(scores)] = np.nan
-        return float(np.nanvar(np.nanmean(scores, axis=0)) / np.nanvar(scores))
-
-    assert share_of_columns(lift=True) < 0.5 * share_of_columns(lift=False)
-
-
-def test_spelling_and_punctuation_do_not_matter() -> None:
-    plain = TrigramScorer([["the", "cat"], ["sat", "on"], ["it", "ran"]], MODEL)(np.arange(3))
-    spelt = TrigramScorer([["The", "CAT,"], ["«Sat", "on!"], ["it", "ran"]], MODEL)(np.arange(3))
-    assert plain.tolist() == spelt.tolist()
-
-
-def test_another_language_is_noticed_by_its_unknown_words() -> None:
-    assert unknown_share([["the", "cat"], ["the", "Katze"]], MODEL) == 0.25
-    assert unknown_share([[]], MODEL) == 0.0
+def test_slices_without_words_another_language_and_one_word_utterances_are_told_apart() -> None:
+    slices = cut(babble(4))
+    silent = Slices(slices.speaker, slices.source, slices.place, ((),) * len(slices))
+    with pytest.raises(InputError, match="have no words"):
+        text_attack(silent, language_model=MODEL)
+    foreign = tuple(("der", "hund", "sat") for _ in slices.words)
+    with pytest.raises(InputError, match="67% of the words: they seem to be of another language"):
+        text_attack(
+            Slices(slices.speaker, slices.source, slices.place, foreign), language_model=MODEL
+        )
+    single = Slices(("a", "b", "c"), ("u", "v", "w"), (0, 0, 0), (("cat",), ("sat",), ("on",)))
+    with pytest.raises(InputError, match="no slice has a successor"):
+        text_attack(single, language_model=MODEL)
+    with pytest.raises(InputError, match="no neural model 'gpt'"):
+        text_attack(slices, language_model=MODEL, neural=("gpt",))
