@@ -7,16 +7,20 @@ SOURCE = Path(__file__).parents[1] / "src" / "voxrisk"
 # Room → the rooms it may import from. A module that is no package is a room of its own.
 # Any room above may keep, run and tell of long work.
 WORK = {"types", "files", "models", "shards", "store", "journal", "progress", "vocoder", "corpus"}
-WORK |= {"scratch"}
+WORK |= {"scratch", "whisper", "mel"}
 MAP = {
     "types": set(),
     "knowledge": {"types"},
     "notices": set(),
     "vocoder": {"types"},
+    "mel": set(),
+    "whisper": {"types", "mel", "corpus"},
+    "language": {"types", "files", "models", "progress"},
     "measure": {"types"},
     "progress": {"types"},
     "scratch": set(),
-    "shards": {"types", "progress"},
+    "cluster": {"types", "progress"},
+    "shards": {"types", "progress", "cluster"},
     "files": {"types", "notices", "measure"},
     "models": {"types", "files", "progress"},
     "results": {"types", "notices", "files"},
@@ -24,10 +28,12 @@ MAP = {
     "journal": {"types", "files", "progress", "shards", "corpus"},
     "store": {"types", "files", "progress", "journal", "corpus", "scratch"},
     "protect": WORK,
-    "attack": {*WORK, "measure"},
-    "utility": {*WORK, "measure", "results"},
+    "attack": {*WORK, "measure", "language"},
+    "utility": {*WORK, "measure", "results", "language"},
+    "slicing_results": {"types", "notices", "files", "results"},
     "report": {"types", "knowledge", "files", "notices", "measure", "results", "scratch"},
 }
+MAP["report"] |= {"slicing_results"}
 MAP["pipeline"] = set(MAP)
 MAP["api"] = set(MAP)
 MAP["cli"] = set(MAP)

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from voxrisk.corpus import Utterance, read_corpus
 from voxrisk.corpus.check import check_corpus, copy_name
@@ -132,7 +131,7 @@ def anonymize_stage(
     purpose: str = "evaluation",
 ) -> tuple[list[Utterance], Anonymizer]:
     """Anonymize ``rows`` as the evaluation says; attackers draw with a seed of their own."""
-    from voxrisk.protect.anonymizers import own_code
+    from voxrisk.protect.anonymizers import named_tool, own_code
     from voxrisk.protect.run import TIMES, anonymize
 
     name = name or chosen.anonymizer or ""
@@ -164,9 +163,8 @@ def anonymize_stage(
             seed=seed,
         )
 
-    folder = stages.run(
-        "anonymize", inputs, make, label=f"{purpose} speech with {shown_tool(name)}"
-    )
+    label = f"{purpose} speech with {shown_tool(name)}"
+    folder = stages.run("anonymize", inputs, make, label=label, speech=rows, what=shown_tool(name))
     made = read_corpus(folder / "speech")
     times = folder / "speech" / TIMES
     if purpose == "evaluation" and times.is_file():
@@ -194,7 +192,7 @@ def target_speech(chosen: Evaluation, stages: Stages) -> list[Utterance] | None:
 
 def pool_of_training(chosen: Evaluation, stages: Stages) -> set[str]:
     """Training speakers that are targets, and so train no attacker: as many women as men."""
-    from voxrisk.protect.anonymizers import wants_targets
+    from voxrisk.protect.anonymizers import named_tool, wants_targets
 
     if chosen.train is None or chosen.targets:
         return set()
@@ -213,13 +211,6 @@ def pool_of_training(chosen: Evaluation, stages: Stages) -> set[str]:
         own = sorted(s for s, g in genders.items() if (g or "") == kind)
         pool.update(own[:: max(len(own) // max(each, 1), 1)][:each])
     return pool if len(pool) > 1 else set()
-
-
-def named_tool(name: str, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Name and options of an anonymizer; a text with ``{input}`` is an external program."""
-    if "{input}" in name:
-        return "command", {**options, "run": name}
-    return name, dict(options)
 
 
 def described(rows: Sequence[Utterance]) -> Anonymizer:
@@ -268,7 +259,7 @@ def usable_rows(
         }
         write_text(folder / "problems.json", json.dumps(plain))
 
-    folder = stages.run("check", inputs, make, label=f"{kind} speech")
+    folder = stages.run("check", inputs, make, label=f"{kind} speech", speech=_checked_seconds)
     health = json.loads((folder / "problems.json").read_text(encoding="utf-8"))
     bad = {u: why for u, why in health["problems"] if why in BROKEN}
     bad |= {row.utterance: "missing" for row in rows if not row.path.is_file()}
@@ -301,6 +292,11 @@ def usable_rows(
         )
         for row in kept
     ], health["sounds"]
+
+
+def _checked_seconds(folder: Path) -> float:
+    plain = json.loads((folder / "problems.json").read_text(encoding="utf-8"))
+    return float(sum(plain["seconds"].values()))
 
 
 def _paired(
