@@ -37,7 +37,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory):
 def test_the_voice_is_heard_as_it_is_and_undone(trained) -> None:
     _, _, rows, stages, found = trained
     blocks = list(found.suite.blocks)
-    assert blocks == ["ge2e", "prosody", "undone ge2e", "longterm"]
+    assert blocks == ["ge2e", "prosody", "undone ge2e", "longterm", "words"]
     assert len(list(stages.folder.glob("undo-*/*.flac"))) == len(rows)
     assert not any(j.weight for j in found.suite.judged if j.member.hears == "longterm")
     assert found.training.speakers == 12
@@ -71,7 +71,7 @@ def test_a_second_run_finds_the_choice_again(trained) -> None:
         chosen, attacker("informed + suite"), rows, Stages(stages.folder)
     )
     assert again.suite.judged == found.suite.judged
-    assert (again.after(again.listen(rows, found.listen.learned, stages, "x").vectors)
+    assert (again.suite.apply(again.listen(rows, found.listen.learned, stages, "x").vectors)
             == found.embed(rows, found.listen.learned, stages, "x").vectors).all()  # fmt: skip
 
 
