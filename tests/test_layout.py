@@ -7,13 +7,16 @@ SOURCE = Path(__file__).parents[1] / "src" / "voxrisk"
 # Room → the rooms it may import from. A module that is no package is a room of its own.
 # Any room above may keep, run and tell of long work.
 WORK = {"types", "files", "models", "shards", "store", "journal", "progress", "vocoder", "corpus"}
-WORK |= {"scratch", "hearing"}
+WORK |= {"scratch", "hearing", "whisper", "mel"}
 MAP = {
     "types": set(),
     "knowledge": {"types"},
     "notices": set(),
     "vocoder": {"types"},
     "hearing": {"types"},
+    "mel": set(),
+    "whisper": {"types", "mel", "corpus"},
+    "language": {"types", "files", "models", "progress"},
     "measure": {"types"},
     "progress": {"types"},
     "scratch": set(),
@@ -25,10 +28,12 @@ MAP = {
     "journal": {"types", "files", "progress", "shards", "corpus"},
     "store": {"types", "files", "progress", "journal", "corpus", "scratch"},
     "protect": WORK,
-    "attack": {*WORK, "measure"},
-    "utility": {*WORK, "measure", "results"},
+    "attack": {*WORK, "measure", "language"},
+    "utility": {*WORK, "measure", "results", "language"},
+    "slicing_results": {"types", "notices", "files", "results"},
     "report": {"types", "knowledge", "files", "notices", "measure", "results", "scratch"},
 }
+MAP["report"] |= {"slicing_results"}
 MAP["pipeline"] = set(MAP)
 MAP["api"] = set(MAP)
 MAP["cli"] = set(MAP)

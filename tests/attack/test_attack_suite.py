@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from voxrisk.attack.backends import cosine, score_pairs
-from voxrisk.attack.fusion import fusion_weights, shares
 from voxrisk.attack.guess import fit_guess
 from voxrisk.attack.joined import Joined, join, original_of
 from voxrisk.attack.maps import BACKENDS, Lesson, fit_map
 from voxrisk.attack.sided import NEAREST
 from voxrisk.attack.soundness import cross_validated, training_control
 from voxrisk.attack.suite import Lessons, choose_suite, read_suite, suite_fit, write_suite
+from voxrisk.attack.weighing import fusion_weights, shares
 from voxrisk.types import Embeddings, InputError
 
 SPEAKERS, EACH = 40, 6

@@ -1,129 +1,192 @@
-"""Calibrated fusion of the scores of several recognisers, and which of them to fuse.
+"""Several attackers on shuffled slices in one score: text, voice and cut together.
 
-A weighted sum of scores, with weights of a logistic regression that are never negative. Members
-join one by one, the one first that lowers the cross-validated loss most, until none lowers it by
-:data:`GAIN`. Everything here is numbers of trials; whose trials they are is the caller's affair
-(:mod:`voxrisk.attack.suite`: those of training speakers alone).
+What the scores of an attacker are worth is learnt, not assumed. Each attacker gives two features of
+a pair (w, v): how far v stands above the other candidates after w, in standard deviations of the
+row; and how far w stands above the other slices before v, from a sample of rows. The second takes
+out the slices that everything seems to lead to (likely words, loud slices). Logistic regression
+learns the weights from pairs that are successive and pairs that are not, drawn evenly, so the score
+is the logarithm of a likelihood ratio (natural logarithm): 0 says nothing.
+
+An attacker has no truth about the slices under attack. So the weights used for the slices of a
+speaker are learnt from other speakers, as they could be from any other corpus.
 """
 
-from typing import TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats: TypeAlias = NDArray[np.float64]
-GAIN = 0.005  # of the loss: a member that gains less is left out
-NOTHING = 0.98  # bits of loss from which on a member tells as good as nothing; guessing gives 1
-RIDGE = 1e-3  # on the weights, in units of the spread of scores
+from voxrisk.attack.successors import LAST, Indices, Scorer, Scores, asked, blocks
+from voxrisk.measure.logistic import fit_logistic
+from voxrisk.types import InputError
+
+FOLDS = 5
+NEGATIVES = 64  # pairs that are not successive for each that is
+SAMPLED_ROWS = 512  # for the mean and the deviation of each column
+PENALTY = 1e-3
+FEATURES = 2  # of each attacker
 
 
-def fusion_weights(
-    scores: Floats, target: NDArray[np.bool_], light: NDArray[np.bool_] | None = None
-) -> Floats:
-    """Weights ``(k,)`` of the scores ``(k, n)`` of several members; none is negative, sum one.
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """What an attacker gives each slice as a candidate, whatever stands before it: ``(n,)``."""
 
-    Logistic regression in which target and nontarget trials count the same in total. Where no
-    member tells anything, all count the same. ``light (k,)`` marks members that together get half
-    of the shares at most, beside others.
+    mean: NDArray[np.float32]
+    scale: NDArray[np.float32]
 
-    >>> fusion_weights(np.array([[2.0, 1.0, 0.1, 0.0], [0.1, 0.0, 0.1, 0.0]]),
-    ...                np.array([True, True, False, False])).round(1)
-    array([1., 0.])
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fused:
+    """A scorer made of several.
+
+    Attributes:
+        scorers: The attackers.
+        columns: For each of them, what it gives each candidate.
+        fold: ``(n,)`` which row of the weights is used for a slice.
+        weights: ``(folds, features)``, two features for each attacker.
+        bias: ``(folds,)``.
     """
-    weight, _ = raw_weights(scores, target, light)
-    whole = weight.sum()
-    return weight / whole if whole > 0 else np.full(len(scores), 1.0 / len(scores))
+
+    scorers: tuple[Scorer, ...]
+    columns: tuple[Columns, ...]
+    fold: Indices
+    weights: NDArray[np.float64]
+    bias: NDArray[np.float64]
+
+    def __call__(self, block: Indices) -> Scores:
+        """Log likelihood ratios ``(b, n)`` of "came next" against "did not"."""
+        n = self.fold.size
+        total = np.repeat(self.bias[self.fold[block]][:, None].astype(np.float32), n, axis=1)
+        for k, (scorer, column) in enumerate(zip(self.scorers, self.columns, strict=True)):
+            weight = self.weights[self.fold[block], FEATURES * k : FEATURES * (k + 1)]
+            for j, feature in enumerate(_features(asked(scorer, block, n), block, column)):
+                total += weight[:, j, None].astype(np.float32) * feature
+        total[np.arange(block.size), block] = -np.inf
+        return total
 
 
-def shares(scores: Floats, weights: Floats) -> Floats:
-    """How much each member moves the sum: weights ``(k,)`` times the spread of scores; sum one."""
-    moved = weights * scores.std(axis=1)
-    whole = moved.sum()
-    return moved / whole if whole > 0 else np.full(len(scores), 1.0 / len(scores))
+def fuse(
+    scorers: Sequence[Scorer],
+    successor: Indices,
+    speaker: Sequence[str] | NDArray[np.str_],
+    *,
+    folds: int = FOLDS,
+    seed: int = 0,
+) -> Fused:
+    """One scorer from several, its weights learnt on other speakers than those it is used for.
 
+    Args:
+        scorers: The attackers.
+        successor: ``(n,)`` which slice comes right after each one, -1 for none.
+        speaker: ``(n,)`` who said each slice (or another group whose slices stay together).
+        folds: Parts into which speakers are divided; as many as speakers where those are fewer.
+        seed: Of the division and of the pairs drawn.
 
-def raw_weights(
-    scores: Floats, target: NDArray[np.bool_], light: NDArray[np.bool_] | None
-) -> tuple[Floats, float]:
-    """Weights on the scores as they are, and the offset of the log-odds."""
-    share, offset, spread = _regression(scores, target)
-    weight = share / spread
-    if light is None or not light.any() or light.all():
-        return weight, offset
-    much, rest = float(share[light].sum()), float(share[~light].sum())
-    if 0 < rest < much:
-        weight = np.where(light, weight * rest / much, weight)
-        again, offset, spread = _regression((weight @ scores)[None], target)
-        weight = weight * again[0] / spread[0]
-    return weight, offset
-
-
-def _regression(scores: Floats, target: NDArray[np.bool_]) -> tuple[Floats, float, Floats]:
-    """Weights on the scores divided by their spread, the offset, and the spread."""
-    from scipy.optimize import minimize
-
-    spread = np.maximum(scores.std(axis=1), 1e-12)
-    x = scores / spread[:, None]
-    sign = np.where(target, 1.0, -1.0)
-    share = np.where(target, 0.5 / target.sum(), 0.5 / (~target).sum())
-
-    def loss(free: Floats) -> tuple[float, Floats]:
-        margin = sign * (free[:-1] @ x + free[-1])
-        slope = -share * sign * np.exp(-np.logaddexp(0.0, margin))
-        value = share @ np.logaddexp(0.0, -margin) + RIDGE * free[:-1] @ free[:-1]
-        gradient = np.append(x @ slope + 2 * RIDGE * free[:-1], slope.sum())
-        return float(value), gradient
-
-    begin = np.append(np.full(len(x), 1.0 / len(x)), 0.0)
-    bounds = [(0.0, None)] * len(x) + [(None, None)]
-    free = minimize(loss, begin, jac=True, bounds=bounds, method="L-BFGS-B").x
-    return free[:-1], float(free[-1]), spread
-
-
-def crossed(
-    scores: Floats,
-    target: NDArray[np.bool_],
-    fold: NDArray[np.int64],
-    light: NDArray[np.bool_],
-) -> Floats:
-    """Fused log-odds ``(n,)``, those of a fold with weights from the other folds."""
-    fused = np.empty(target.size)
-    for number in np.unique(fold):
-        held = fold == number
-        weight, offset = raw_weights(scores[:, ~held], target[~held], light)
-        fused[held] = weight @ scores[:, held] + offset
-    return fused
-
-
-def log_loss(fused: Floats, target: NDArray[np.bool_]) -> float:
-    """Log loss in bits, both kinds of trials counting the same: 1 says nothing."""
-    wrong = np.logaddexp(0.0, np.where(target, -fused, fused)) / np.log(2.0)
-    return float(0.5 * wrong[target].mean() + 0.5 * wrong[~target].mean())
-
-
-def forward(
-    scores: Floats,
-    target: NDArray[np.bool_],
-    fold: NDArray[np.int64],
-    light: NDArray[np.bool_],
-) -> list[int]:
-    """Members in the order in which they join, while each still lowers the loss.
-
-    The first is one that hears voices, wherever voices tell anything at all.
+    Raises:
+        InputError: If fewer than two speakers have slices in a row.
     """
-    alone = [log_loss(crossed(s[None], target, fold, light[:1] & False), target) for s in scores]
-    heard = [i for i in range(len(scores)) if not light[i] and alone[i] < NOTHING]
-    chosen = [min(heard or range(len(scores)), key=lambda i: alone[i])]
-    best = alone[chosen[0]]
-    while len(chosen) < len(scores):
-        losses = {
-            i: log_loss(crossed(scores[[*chosen, i]], target, fold, light[[*chosen, i]]), target)
-            for i in range(len(scores))
-            if i not in chosen
-        }
-        first = min(losses, key=lambda i: losses[i])
-        if losses[first] > (1.0 - GAIN) * best:
-            break
-        chosen.append(first)
-        best = losses[first]
-    return chosen
+    n = successor.size
+    rng = np.random.default_rng(seed)
+    person = np.unique(np.asarray(speaker), return_inverse=True)[1]
+    rows = np.flatnonzero(successor != LAST)
+    learnt_from = np.unique(person[rows])
+    if learnt_from.size < 2:
+        raise InputError(
+            f"{learnt_from.size} speakers have slices in a row; to weigh attackers against each "
+            "other two are needed, one to learn from and one to attack"
+        )
+    folds = min(folds, learnt_from.size)
+    # Only people with slices in a row are dealt out evenly; no fold may be left without a pair.
+    dealt = np.zeros(int(person.max()) + 1, np.int64)
+    dealt[learnt_from] = rng.permutation(learnt_from.size) % folds
+    fold = dealt[person]
+    columns = tuple(_columns(scorer, n, rng) for scorer in scorers)
+    pairs = _draw(rows, successor, rng)
+    features = np.concatenate(
+        [_pair_features(s, rows, pairs, c) for s, c in zip(scorers, columns, strict=True)], axis=2
+    )
+    weights, bias = [], []
+    for held in range(folds):
+        learn = fold[rows] != held
+        w, b = _fit(features[learn])
+        weights.append(w)
+        bias.append(b)
+    return Fused(tuple(scorers), columns, fold, np.array(weights), np.array(bias))
+
+
+def _columns(scorer: Scorer, n: int, rng: np.random.Generator) -> Columns:
+    """Mean and deviation of what each candidate gets after slices drawn at random."""
+    rows = np.sort(rng.choice(n, size=min(n, SAMPLED_ROWS), replace=False))
+    total, square, count = np.zeros(n), np.zeros(n), np.zeros(n)
+    for block in blocks(rows, n):
+        above = _standing(asked(scorer, block, n), block).astype(np.float64)
+        there = np.arange(n)[None] != block[:, None]
+        total += np.where(there, above, 0.0).sum(axis=0)
+        square += np.where(there, above**2, 0.0).sum(axis=0)
+        count += there.sum(axis=0)
+    mean = total / np.maximum(count, 1)
+    scale = np.sqrt(np.maximum(square / np.maximum(count, 1) - mean**2, 0.0))
+    floor = max(1e-3, 0.1 * float(np.median(scale)))
+    return Columns(mean.astype(np.float32), np.maximum(scale, floor).astype(np.float32))
+
+
+def _standing(scores: Scores, block: Indices) -> Scores:
+    """How far each candidate stands above the others of its row, in deviations of the row."""
+    rest = np.array(scores, np.float32)
+    rest[np.arange(block.size), block] = np.nan
+    # "Never" counts as the least that is possible after this slice.
+    never = np.isneginf(rest)
+    if never.any():
+        least = np.min(np.where(never | np.isnan(rest), np.inf, rest), axis=1)
+        rest = np.where(never, np.where(np.isfinite(least), least, 0.0)[:, None], rest)
+    rest -= np.nanmean(rest, axis=1, keepdims=True)
+    spread = np.nanstd(rest, axis=1, keepdims=True)
+    standing = rest / np.where(spread > 1e-9, spread, 1.0)
+    return np.asarray(np.nan_to_num(standing, nan=0.0), np.float32)
+
+
+def _features(scores: Scores, block: Indices, columns: Columns) -> tuple[Scores, Scores]:
+    standing = _standing(scores, block)
+    return standing, (standing - columns.mean) / columns.scale
+
+
+def _draw(rows: Indices, successor: Indices, rng: np.random.Generator) -> Indices:
+    """``(q, 1 + negatives)`` candidates of each row: the right one, then others at random."""
+    n = successor.size
+    others = rng.integers(0, n - 2, size=(rows.size, NEGATIVES))
+    # Skip over the slice itself and the right one, so that every other is drawn alike.
+    low = np.minimum(rows, successor[rows])[:, None]
+    high = np.maximum(rows, successor[rows])[:, None]
+    others += others >= low
+    others += others >= high
+    return np.concatenate([successor[rows][:, None], others], axis=1)
+
+
+def _pair_features(
+    scorer: Scorer, rows: Indices, pairs: Indices, columns: Columns
+) -> NDArray[np.float64]:
+    """``(q, 1 + negatives, 2)``."""
+    n = columns.mean.size
+    found = []
+    at = 0
+    for block in blocks(rows, n):
+        both = _features(asked(scorer, block, n), block, columns)
+        chosen = pairs[at : at + block.size]
+        found.append(np.stack([np.take_along_axis(f, chosen, axis=1) for f in both], axis=2))
+        at += block.size
+    return np.concatenate(found).astype(np.float64)
+
+
+def _fit(features: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Weights and bias of the likelihood ratio; both kinds of pairs count for one half."""
+    q, k, d = features.shape
+    labels = np.zeros((q, k), np.int64)
+    labels[:, 0] = 1
+    share = np.where(labels == 1, 0.5 / q, 0.5 / (q * (k - 1)))
+    line = fit_logistic(
+        features.reshape(-1, d), labels.ravel(), classes=2, weights=share.ravel(), penalty=PENALTY
+    )
+    weight = (line.weights[:, 1] - line.weights[:, 0]) / line.scale
+    bias = line.bias[1] - line.bias[0] - float(weight @ line.mean)
+    return weight, float(bias)

@@ -4,7 +4,7 @@ A member of the suite is a way to hear speech (an encoder, perhaps on speech who
 undone) and a back end (:mod:`voxrisk.attack.maps`). Which members count, and how much, is decided
 on training speakers alone: they are dealt into folds, every map learns from the other folds, and
 the held-out scores of all members are compared on one list of trials
-(:mod:`voxrisk.attack.fusion`). A suite may well be a single member.
+(:mod:`voxrisk.attack.weighing`). A suite may well be a single member.
 
 Vectors of length √w side by side have the weighted sum of cosines for their cosine (where the
 enrolment is one utterance; the mean of several favours members whose vectors agree with each
@@ -20,7 +20,6 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.attack.fusion import crossed, forward, fusion_weights, shares
 from voxrisk.attack.joined import (
     ORIGINAL,
     Joined,
@@ -32,6 +31,7 @@ from voxrisk.attack.joined import (
 from voxrisk.attack.maps import BACKENDS, Lesson, fit_map
 from voxrisk.attack.sided import Side, SideMap
 from voxrisk.attack.soundness import Fit, Map, Rows, cross_validated
+from voxrisk.attack.weighing import crossed, forward, fusion_weights, shares
 from voxrisk.files.atomic import atomic, write_text
 from voxrisk.measure.all_figures import measure_scores
 from voxrisk.measure.resampling import MIN_SPEAKERS

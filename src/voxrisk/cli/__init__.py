@@ -19,10 +19,11 @@ from voxrisk.cli import (
     models,
     population,
     score,
+    slicing,
     train,
     utility,
 )
-from voxrisk.cli import slice as slicing
+from voxrisk.cli import slice as slice_command
 from voxrisk.cli.ending import INTERRUPTED, ended, thread_ended
 from voxrisk.progress import talk
 
@@ -61,7 +62,9 @@ app.command(epilog=evaluate.EXAMPLE, short_help="From speech to a report, in one
 app.add_typer(corpus.app, name="corpus", short_help="Check, split or make a corpus")
 app.command(short_help="Protect speech with an anonymizer")(anonymize.anonymize)
 app.command(short_help="Find the time of each spoken word")(align.align)
-app.command(name="slice", short_help="Cut speech into short slices between words")(slicing.slice_)
+app.command(name="slice", short_help="Cut speech into short slices between words")(
+    slice_command.slice_
+)
 app.command(short_help="Train an attacker")(train.train)
 app.command(short_help="Speaker embeddings of a corpus")(embed.embed)
 app.command(short_help="Scores of trials from embeddings")(score.score)
@@ -72,6 +75,9 @@ app.command(epilog=population.EXAMPLE, short_help="Risk in a crowd of N, from L 
     population.population
 )
 app.command(short_help="What the speech is still good for")(utility.utility)
+app.command(epilog=slicing.EXAMPLE, short_help="What slices protect, cost, and who undoes them")(
+    slicing.slicing
+)
 app.command(epilog=compare.REPORT_EXAMPLE, short_help="Write the report of a run again")(
     compare.report
 )

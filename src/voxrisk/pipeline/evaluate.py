@@ -149,9 +149,9 @@ def evaluate_speech(
     results = Results(
         kind="evaluate",
         title=chosen.title or f"Speech {speech.anonymizer.description}",
-        corpus=_corpus(chosen, speech),
+        corpus=corpus_facts(chosen, speech),
         anonymizer=speech.anonymizer,
-        encoder=_encoder(chosen.encoder),
+        encoder=encoder_facts(chosen.encoder),
         verdict=give_verdict(
             found.attacks,
             found.controls,
@@ -250,7 +250,8 @@ def _words(utility: UtilityResult) -> list[Notice]:
     return [notice("words_lost", before=before.value, after=after.value)]
 
 
-def _corpus(chosen: Evaluation, speech: Speech) -> Corpus:
+def corpus_facts(chosen: Evaluation, speech: Speech) -> Corpus:
+    """How much speech of how many people there was."""
     genders: dict[str, set[str]] = {}
     for row in speech.original:
         genders.setdefault(row.gender or "unknown", set()).add(row.speaker)
@@ -265,7 +266,8 @@ def _corpus(chosen: Evaluation, speech: Speech) -> Corpus:
     )
 
 
-def _encoder(name: str) -> Encoder:
+def encoder_facts(name: str) -> Encoder:
+    """A ready encoder by name and hash; one of the user by its hash."""
     from voxrisk.attack.encoders import encoder_identity
     from voxrisk.models import MODELS
 

@@ -20,6 +20,10 @@ VERSIONS = {
     "undo": 1,
     "suite": 3,
     "infer": 1,
+    "align": 1,
+    "slice": 1,
+    "recognise": 1,
+    "follow": 1,
 }
 
 
