@@ -55,15 +55,17 @@ class Recogniser:
         stages: Stages,
         label: str,
         *,
-        side: Side = "trial",
+        side: Side | None = None,
         before: Spoken | None = None,
     ) -> Embeddings:
         """Vectors of a corpus as this recogniser gives them on one side of trials."""
         return self.mapped(self.heard(rows, digest, stages, label, before), side)
 
-    def mapped(self, heard: Embeddings, side: Side) -> Embeddings:
-        """What was heard, behind the map."""
+    def mapped(self, heard: Embeddings, side: Side | None) -> Embeddings:
+        """What was heard, behind the map; a suite may hear the two sides of a trial unlike."""
         if self.suite is not None:
+            if side is None:
+                raise ValueError("a suite must be told on which side of a trial it listens")
             return replace(heard, vectors=self.suite.apply(heard.vectors, side))
         return heard if self.after is None else replace(heard, vectors=self.after(heard.vectors))
 
