@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from voxrisk.cli.engine import Engine
 from voxrisk.types import InputError
 
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ def evaluate(
     stages: Annotated[
         Path | None, typer.Option(help="Where finished stages are kept; runs may share it.")
     ] = None,
+    engine: Engine = "local",
     pdf: Annotated[bool, typer.Option("--pdf", help="Write report.pdf too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json.")] = False,
     force: Annotated[

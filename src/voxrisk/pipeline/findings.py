@@ -38,6 +38,7 @@ from voxrisk.results import (
     SimilarityResult,
     SuiteMember,
 )
+from voxrisk.shards import spread
 from voxrisk.types import Embeddings, Estimate, InputError
 
 LOG_ODDS = np.linspace(-10.0, 10.0, 201)
@@ -157,7 +158,9 @@ def crowd_of_attack(
         confidence=chosen.confidence,
     )
     try:
-        found = measure_crowd(enrolled=enrolled, tested=tested, attacker=name, protocol=protocol)
+        found = measure_crowd(
+            enrolled=enrolled, tested=tested, attacker=name, protocol=protocol, spread=spread
+        )
     except InputError as error:
         return None, [notice("crowd_failed", attacker=name, detail=str(error))]
     return found, []
