@@ -107,7 +107,8 @@ class _Sums:
         self, code: Ints, hit: Floats, guess: Floats, resamples: int, seed: int, confidence: float
     ) -> None:
         self.count = np.bincount(code).astype(np.float64)
-        self.hits, self.guesses = np.bincount(code, hit), np.bincount(code, guess)
+        self.hits = np.bincount(code, hit).astype(np.float64)
+        self.guesses = np.bincount(code, guess).astype(np.float64)
         self.whole = np.array([hit[code == who].prod() for who in range(self.count.size)])
         self.luck = np.array([guess[code == who].prod() for who in range(self.count.size)])
         self.confidence = confidence
