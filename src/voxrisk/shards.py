@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from voxrisk.cluster import Crew, machine, read_engine
-from voxrisk.progress import Progress, log
+from voxrisk.progress import Counted, Progress, log
 from voxrisk.types import InputError
 
 __all__ = ["end_with_parent", "engine", "kept_workers", "machine", "per_batch", "run", "spread"]
@@ -59,17 +59,18 @@ def run(
             error in a stage reaches the caller as it is.
     """
     crew = None if threads else _CREW.get()
+    counted = Counted(stage)
     with Progress(label, len(items)) as progress:
         if crew is None:
             count = _workers(workers, len(items), device)
-            results = _results(stage, items, count, label, threads)
+            results = _results(counted, items, count, label, threads)
         else:
             results = crew.run(
-                stage, items, workers=workers or crew.size(device), device=device, shared=shared,
+                counted, items, workers=workers or crew.size(device), device=device, shared=shared,
                 label=label,
             )  # fmt: skip
-        for done, result in enumerate(results, start=1):
-            yield result
+        for done, told in enumerate(results, start=1):
+            yield counted.take(told)
             progress.at(done)
 
 
@@ -248,3 +249,16 @@ def end_with_parent() -> None:
 def _watch(sentinel: int) -> None:
     connection.wait([sentinel])
     os._exit(1)
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """One core for torch: processes share the work, and sums come out the same for any number."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -47,6 +47,9 @@ def anonymize(
     engine: Engine = "local",
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite what OUT holds.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Begin this run anew, also where it is finished.")
+    ] = False,
 ) -> None:
     """Anonymize a corpus: same ids, FLAC 16 kHz, a manifest with target, parameters and seed.
 
@@ -80,6 +83,7 @@ def anonymize(
         seed=seed,
         workers=workers,
         force=force,
+        fresh=fresh,
     )
     summary = {
         "out": str(out),

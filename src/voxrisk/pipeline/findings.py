@@ -190,7 +190,7 @@ def _extractor(attack: Attack, chosen: Evaluation) -> str:
     if trained is None:
         return f"{name}, trained on original speech"
     if (suite := attack.recogniser.suite) is not None:
-        parts = "; ".join(f"{j.member.name} ({j.weight:.0%})" for j in suite.chosen)
+        parts = "; ".join(f"{j.member.name} ({100 * j.weight:.0f}\u00a0%)" for j in suite.chosen)
         return (
             f"{len(suite.maps)} recognisers, trained on this anonymizer's speech: "
             f"{trained.utterances} utterances of {trained.speakers} other speakers; chosen: {parts}"
