@@ -24,6 +24,7 @@ VERSIONS = {
     "slice": 1,
     "recognise": 1,
     "follow": 1,
+    "learn": 1,
 }
 
 

@@ -63,11 +63,7 @@ def source_of(row: Utterance) -> str:
 def word_times(
     chosen: Slicing, speech: Speech, stages: Stages
 ) -> tuple[Words | None, Words | None, list[Notice]]:
-    """When each word is said, in clear and in anonymized speech; None where nobody knows.
-
-    Anonymized speech mostly keeps the times of the clear speech. An utterance that does not is
-    aligned by itself.
-    """
+    """When each word is said, in clear and in anonymized speech; None where nobody knows."""
     if chosen.alignment is not None:
         known = read_alignment(chosen.alignment)
         ids = [row.utterance for row in speech.original]
@@ -89,21 +85,36 @@ def word_times(
             return None, None, [notice("slicing_language", detail=str(error))]
         without = sum(not any(w.start is not None for w in words) for words in clear.values())
     notices = [notice("slicing_unaligned", count=without, total=len(clear))] if without else []
-    moved = [
-        row
-        for row, before in zip(speech.anonymized, speech.original, strict=True)
-        if abs((row.duration or 0.0) - (before.duration or 0.0)) > OVERSHOOT_SECONDS
-    ]
-    if not moved:
+    if speech.anonymized is speech.original:
         return clear, clear, notices
-    notices.append(notice("slicing_moved", count=len(moved), total=len(speech.anonymized)))
     try:
-        digest = digest_corpus(moved, stages.folder / "hashes.json")
-        again = align_stage(moved, digest, stages, "anonymized speech of other length")
+        other, moved = kept_times(clear, speech.original, speech.anonymized, stages)
     except (InputError, MissingExtraError) as error:
         notices.append(notice("slicing_no_aligner", detail=str(error)))
-        again = {row.utterance: [] for row in moved}
-    return clear, {**clear, **again}, notices
+        return clear, None, notices
+    if moved:
+        notices.append(notice("slicing_moved", count=moved, total=len(speech.anonymized)))
+    return clear, other, notices
+
+
+def kept_times(
+    words: Words, before: Sequence[Utterance], after: Sequence[Utterance], stages: Stages
+) -> tuple[Words, int]:
+    """Word times of anonymized speech, and how many utterances were aligned again for them.
+
+    Anonymizers mostly keep the times of the clear speech; an utterance of another length does not.
+    """
+    lasts = {row.utterance: row.duration or 0.0 for row in before}
+    moved = [
+        row
+        for row in after
+        if abs((row.duration or 0.0) - lasts[row.utterance]) > OVERSHOOT_SECONDS
+    ]
+    if not moved:
+        return words, 0
+    digest = digest_corpus(moved, stages.folder / "hashes.json")
+    again = align_stage(moved, digest, stages, "anonymized speech of other length")
+    return {**words, **again}, len(moved)
 
 
 def align_stage(rows: Sequence[Utterance], digest: str, stages: Stages, label: str) -> Words:
