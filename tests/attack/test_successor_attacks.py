@@ -145,7 +145,7 @@ def test_the_network_learns_what_goes_on_and_nothing_from_a_shuffled_truth(
         (tmp_path / str(k)).mkdir()
         speaker = np.array([f"s{i // 64}" for i in range(learn)])
         held = Lessons(frames[:learn], speaker, np.ones(learn), successor[:learn])
-        net = train_successor(held, tmp_path / str(k), epochs=8)
+        net = train_successor(held, tmp_path / str(k), epochs=12)
         odds = score_pairs(net, frames[learn:])
         found.append(standing(odds, np.where(after < 0, -1, after - learn)[learn:]))
     assert found[0] < 0.3
