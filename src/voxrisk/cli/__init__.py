@@ -3,7 +3,9 @@
 import logging
 import sys
 import threading
-from typing import NoReturn
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -26,6 +28,7 @@ from voxrisk.cli import (
 from voxrisk.cli import slice as slice_command
 from voxrisk.cli.ending import INTERRUPTED, ended, thread_ended
 from voxrisk.progress import talk
+from voxrisk.types import InputError
 
 app = typer.Typer(
     name="voxrisk",
@@ -42,11 +45,19 @@ def _root(
     version: bool = typer.Option(False, "--version", help="Print the version and stop."),
     verbose: bool = typer.Option(False, "-v", "--verbose", help="Tell more of what goes on."),
     quiet: bool = typer.Option(False, "-q", "--quiet", help="Tell only what is wrong."),
+    log: Annotated[
+        Path | None,
+        typer.Option(help="Also write what is told to this file, with the time of day."),
+    ] = None,
     _: bool = typer.Option(
-        False, "--debug", help="Show where an error arose; may stand anywhere on the line."
+        False, "--debug", help="Show where an error arose. These may stand anywhere on the line."
     ),
 ) -> None:
-    talk(logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO)
+    level = logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO
+    try:
+        talk(level, file=log)
+    except OSError as error:
+        raise InputError(f"--log {log}: cannot be written ({error.strerror})") from error
     if version:
         from voxrisk import __version__
 
@@ -87,6 +98,27 @@ app.command(epilog=compare.COMPARE_EXAMPLE, short_help="Compare several anonymiz
 app.add_typer(models.models_app, name="models", short_help="List and fetch trained models")
 
 
+def in_front(arguments: Sequence[str]) -> list[str]:
+    """The words of a command line with what is common to all commands before the command.
+
+    >>> in_front(["evaluate", "-q", "--log", "run.log", "-o", "run", "--debug"])
+    ['-q', '--log', 'run.log', 'evaluate', '-o', 'run']
+    """
+    common: list[str] = []
+    rest: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            rest += [word, *words]
+        elif word in ("-q", "--quiet", "-v", "--verbose") or word.startswith("--log="):
+            common.append(word)
+        elif word == "--log":
+            common += [word, *([value] if (value := next(words, None)) is not None else [])]
+        elif word != "--debug":
+            rest.append(word)
+    return common + rest
+
+
 def main() -> NoReturn:
     """Run the command; whatever happens, it ends with words and an exit code.
 
@@ -99,7 +131,7 @@ def main() -> NoReturn:
     if not debug:
         threading.excepthook = thread_ended
     try:
-        code = app([text for text in arguments if text != "--debug"], standalone_mode=False)
+        code = app(in_front(arguments), standalone_mode=False)
         if code == INTERRUPTED:  # so typer hands on Ctrl-C
             raise KeyboardInterrupt
     except BaseException as error:

@@ -72,7 +72,9 @@ def slicing(
     title: Annotated[str, typer.Option(help="Of the report.")] = "",
     seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
     confidence: Annotated[float, typer.Option(min=0.5, max=0.999)] = 0.95,
-    reveal: Annotated[bool, typer.Option("--reveal", help="Name the corpus in results.")] = False,
+    reveal: Annotated[
+        bool, typer.Option("--reveal-speakers", help="Name the corpus in results.")
+    ] = False,
     stages: Annotated[
         Path | None, typer.Option(help="Where finished stages are kept; else OUTPUT/stages.")
     ] = None,

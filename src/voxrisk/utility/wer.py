@@ -130,9 +130,9 @@ def trust(original: float) -> dict[str, Any]:
         return {"trusted": True}
     return {
         "trusted": False,
-        "reason": f"the recogniser gets {original:.0%} of the words of the original speech wrong: "
-        "it does not know this speech, or the transcripts belong to other utterances; "
-        "check the texts and the language, or take another recogniser "
+        "reason": f"the recogniser gets {100 * original:.0f}\u00a0% of the words of the original "
+        "speech wrong: it does not know this speech, or the transcripts belong to other "
+        "utterances; check the texts and the language, or take another recogniser "
         "(voxrisk utility … --asr)",
     }
 

@@ -1,8 +1,6 @@
 """The whole study, in the order in which data flows; every stage is kept by its content."""
 
 import json
-import platform
-import time
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
@@ -43,7 +41,6 @@ def study_slicing(
 
     What is finished stays in ``stages`` (by default ``folder/stages``) and is used again.
     """
-    started = time.time()
     yaml = yaml_from(_choices(chosen), folder)
     refuse_another_run(yaml, folder, force=force, file=YAML)
     folder.mkdir(parents=True, exist_ok=True)
@@ -62,14 +59,7 @@ def study_slicing(
     write_pictures(results, folder)
     write_slicing_report(results, folder / "report.html")
     write_text(folder / YAML, yaml)
-    facts = {
-        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(started)),
-        "seconds": round(time.time() - started, 1),
-        "stages_run": kept.seconds,
-        "stages_reused": kept.reused,
-        "machine": platform.platform(),
-    }
-    write_text(folder / "run.json", json.dumps(facts, indent=1) + "\n")
+    write_text(folder / "run.json", json.dumps(kept.facts(), indent=1) + "\n")
     return results
 
 
