@@ -30,6 +30,7 @@ VERSIONS = {
     "recognise": 1,
     "follow": 1,
     "learn": 1,
+    "read": 1,
 }
 
 

@@ -10,6 +10,7 @@ from voxrisk.journal import hash_of
 from voxrisk.pipeline.given import given_training
 from voxrisk.pipeline.recognisers import EACH, training_people
 from voxrisk.pipeline.slicing import cuts
+from voxrisk.pipeline.slicing.choices import DURATIONS
 from voxrisk.pipeline.slicing.cuts import Pieces, Words
 from voxrisk.pipeline.slicing.material import Material, slices_of
 from voxrisk.pipeline.speech import anonymize_stage, limited, usable_rows
@@ -53,15 +54,18 @@ def _others(source: Path, material: Material) -> list[Utterance]:
 
 
 def training_slices(
-    material: Material, condition: str, speech: Mapping[str, Sequence[Utterance]]
+    material: Material,
+    condition: str,
+    speech: Mapping[str, Sequence[Utterance]],
+    durations: Sequence[float],
 ) -> list[Pieces]:
-    """Slices of the training speech at every length of the study, cut as the published ones."""
+    """Slices of the training speech at some lengths, cut as the published ones."""
     stages, chosen = material.stages, material.chosen
     rows = speech[condition]
     digest = digest_corpus(rows, stages.folder / "hashes.json")
     words = _words(material, condition, speech) if material.words[condition] is not None else None
     found = []
-    for duration in chosen.durations:
+    for duration in durations:
         pieces, _ = cuts.sliced(
             rows, digest, f"{condition} training", duration,
             words=words, cut=chosen.cut, stages=stages,
@@ -90,8 +94,12 @@ def _words(
 def successor_net(
     material: Material, condition: str, speech: Mapping[str, Sequence[Utterance]]
 ) -> Path:
-    """The folder of a network that learned from these people what follows what."""
-    pieces = training_slices(material, condition, speech)
+    """The folder of a network that learned from these people what follows what.
+
+    It learns from slices of the usual lengths, whatever lengths are asked about: one network
+    serves all.
+    """
+    pieces = training_slices(material, condition, speech, DURATIONS)
     inputs = {
         "slices": [p.digest for p in pieces],
         "orders": hash_of([slices_of(p).place for p in pieces]),

@@ -6,7 +6,6 @@ have a speaker vector already; where these are too few, of all utterances.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from voxrisk.attack.successors import (
     rank_estimates,
     successor_ranks,
 )
+from voxrisk.attack.text_attack import whole_utterances
 from voxrisk.corpus import Utterance, read_audio
 from voxrisk.files.atomic import write_text
 from voxrisk.measure.ranking import RANK_FIGURES, Ranks
@@ -33,11 +33,12 @@ from voxrisk.pipeline.slicing.cuts import Pieces, source_of
 from voxrisk.pipeline.slicing.lessons import successor_net, training_speech
 from voxrisk.pipeline.slicing.material import Found, Material, slices_of
 from voxrisk.pipeline.slicing.privacy import pieces_sides, used_rows
+from voxrisk.pipeline.slicing.text import word_scorers
 from voxrisk.pipeline.stages import digest_corpus
-from voxrisk.slicing_results import SuccessorRow
-from voxrisk.types import InputError, MissingExtraError
+from voxrisk.slicing_results import RestoredRow, SuccessorRow
+from voxrisk.types import Estimate, InputError, MissingExtraError
 
-NETWORK, VOICE, TEXT = "network on joined slices", "likeness of the voice", "words"
+NETWORK, VOICE = "network on joined slices", "likeness of the voice"
 SOUND, ALL = "voice and cut together", "text, voice and cut together"
 FEWEST = 12  # slices on the table: the best tenth must be somebody
 
@@ -49,14 +50,7 @@ class Sorted(msgspec.Struct):
     candidates: int
     speaker: list[str]
     tally: Tally | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Attack:
-    """An attacker by name, and what it goes by."""
-
-    name: str
-    uses: str
+    restored: dict[str, dict[str, Estimate]] = {}
 
 
 def reassemble(material: Material, found: Found) -> None:
@@ -74,6 +68,17 @@ def reassemble(material: Material, found: Found) -> None:
                 found.note(notice("slicing_no_pairs", seconds=duration))
                 continue
             found.successors += _rows(material, condition, duration, done)
+            found.restored += [
+                RestoredRow(
+                    condition=condition,
+                    attacker=name,
+                    duration=duration,
+                    pool=f"{pool}, one draw",
+                    figures=figures,
+                )
+                for name, own in done[0].items()
+                for pool, figures in own.restored.items()
+            ]
     if not any(row.draws for row in found.successors):
         found.missing["speech"] = "no utterance gives two slices"
 
@@ -146,7 +151,8 @@ def _draw(
         done = attack_slices(
             [read_audio(row) for row in rows], slices,
             vectors=vectors, net=net, clean=chosen.cut == "clean",
-            text=_text(material, slices), seed=chosen.seed,
+            text=word_scorers(chosen, slices),
+            seed=chosen.seed, confidence=chosen.confidence,
         )  # fmt: skip
         write_text(folder / "sorted.json", msgspec.json.encode(done).decode())
 
@@ -172,11 +178,6 @@ def _vectors(
     return found.vectors[[place[row.utterance] for row in rows]]
 
 
-def _text(material: Material, slices: Slices) -> Scorer | None:
-    """The attacker on words, where there are any and it was asked for."""
-    return None
-
-
 def attack_slices(
     waves: Sequence[NDArray[np.float32]],
     slices: Slices,
@@ -184,8 +185,9 @@ def attack_slices(
     vectors: NDArray[np.floating[Any]],
     net: Path | None,
     clean: bool,
-    text: Scorer | None,
+    text: Mapping[str, Scorer],
     seed: int,
+    confidence: float = 0.95,
 ) -> dict[str, Sorted]:
     """Every attacker by name: each cue alone, the network, and all of them weighed together."""
     from voxrisk.attack.cut_cues import CUES, by_voice
@@ -201,14 +203,14 @@ def attack_slices(
 
         odds = score_pairs(load_successor(net), [mel_frames(wave) for wave in waves])
         scorers[NETWORK] = table(odds)
-    alone = dict(scorers)
-    if len(set(slices.speaker)) > 1:
-        scorers |= _together(alone, SOUND, slices, seed)
-        if text is not None:
-            scorers |= _together({**alone, TEXT: text}, ALL, slices, seed)
-    if text is not None:
-        scorers[TEXT] = text
+    together = _together(scorers, SOUND, slices, seed)
+    if text:
+        together |= _together({**scorers, **text}, ALL, slices, seed)
+    scorers |= {f"words, {name}": scorer for name, scorer in text.items()} | together
     done = {name: _sorted(scorer, slices) for name, scorer in scorers.items()}
+    for name in together:
+        whole = whole_utterances(scorers[name], slices, confidence=confidence, seed=seed)
+        done[name].restored = {pool: dict(figures) for pool, figures in whole.items()}
     if odds is not None:
         done[NETWORK].tally = Tally.of(odds > 0, slices)
     return done
@@ -236,13 +238,7 @@ def _sorted(scorer: Scorer, slices: Slices) -> Sorted:
     return Sorted(ranks.rank.tolist(), int(ranks.candidates[0]), speaker)
 
 
-USES: dict[str, str] = {
-    VOICE: "voice",
-    NETWORK: "speech",
-    TEXT: "text",
-    SOUND: "speech",
-    ALL: "all",
-}
+USES = {VOICE: "voice", NETWORK: "speech", SOUND: "speech", ALL: "all"}
 
 
 def _rows(
@@ -259,7 +255,7 @@ def _rows(
             SuccessorRow(
                 condition=condition,
                 attacker=name,
-                uses=USES.get(name, "cut"),
+                uses=USES.get(name, "text" if name.startswith("words") else "cut"),
                 duration=duration,
                 cut=chosen.cut,
                 slices=float(np.mean([one.candidates + 1 for one in mine])),

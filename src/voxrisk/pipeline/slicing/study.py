@@ -23,6 +23,8 @@ from voxrisk.pipeline.slicing.material import Found, Material, prepare
 from voxrisk.pipeline.slicing.reassembly import reassemble
 from voxrisk.pipeline.slicing.recommend import recommend
 from voxrisk.pipeline.slicing.tables import write_tables
+from voxrisk.pipeline.slicing.text import attack_text
+from voxrisk.pipeline.slicing.words_heard import hear
 from voxrisk.pipeline.stages import Stages
 from voxrisk.report.slicing import write_pictures, write_slicing_report
 from voxrisk.shards import kept_workers
@@ -30,7 +32,12 @@ from voxrisk.slicing_results import Recommendation, SlicingResults
 
 YAML = "slicing.yaml"
 # Name of a choice, and of what is missing → who does it.
-PARTS: dict[str, Callable[[Material, Found], None]] = {"privacy": listen, "speech": reassemble}
+PARTS: dict[str, Callable[[Material, Found], None]] = {
+    "privacy": listen,
+    "text": attack_text,
+    "speech": reassemble,
+    "utility": hear,
+}
 
 
 @kept_workers()
