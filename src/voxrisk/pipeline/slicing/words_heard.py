@@ -10,8 +10,10 @@ from voxrisk.pipeline.slicing.material import Found, Material
 from voxrisk.pipeline.speech import limited
 from voxrisk.slicing_results import UtilityRow
 from voxrisk.types import InputError, MissingExtraError
+from voxrisk.utility.asr.ready import ready_utility
 from voxrisk.utility.asr.trained import slice_utility
 
+MOST = 300  # pieces of each length that a ready recogniser hears
 Key = tuple[str, float | None]
 
 
@@ -20,12 +22,38 @@ def hear(material: Material, found: Found) -> None:
     if material.words["clear"] is None:
         found.missing["utility"] = "nobody knows which words a slice holds"
         return
-    for part in (_trained,):
+    for part in (_ready, _trained):
         try:
             found.utility += part(material)
         except (InputError, MissingExtraError) as error:
             said = found.missing.get("utility", "")
             found.missing["utility"] = f"{said} {error}".strip()
+
+
+def _ready(material: Material) -> list[UtilityRow]:
+    chosen = material.chosen
+    pieces: dict[Key, Sequence[Utterance]] = {}
+    for condition in material.conditions:
+        pieces[condition, None] = material.rows(condition)[0]
+        for duration in chosen.durations:
+            if held := material.sliced.get((condition, duration)):
+                pieces[condition, duration] = held.rows
+    cells = ready_utility(
+        pieces,
+        asr=chosen.limits.asr,
+        language=_language(material),
+        most=MOST,
+        journal=material.stages.folder / "utility.jsonl",
+        seed=chosen.seed,
+        resamples=chosen.limits.resamples,
+        confidence=chosen.confidence,
+    )
+    return [
+        UtilityRow(
+            recogniser="ready", train="", test=c.tested, duration=c.duration, wer=c.wer, loss=c.loss
+        )
+        for c in cells
+    ]
 
 
 def _trained(material: Material) -> list[UtilityRow]:
