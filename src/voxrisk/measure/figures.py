@@ -170,6 +170,16 @@ FIGURES: dict[str, Figure] = {
         label="Linkability", kind="crowd", unit="rate", privacy="lower",
         source=f"{_LEGAL}, Eqs 3 and 4",
     ),
+    "recordings_linked": Figure(
+        label="recordings linked across sessions", kind="crowd", unit="rate", privacy="lower",
+        source="voxrisk; the open question of Noé et al., Interspeech 2020", rate=True,
+        meaning="of 100 recordings, how many are put together with another one of the same person",
+    ),
+    "people_linked": Figure(
+        label="people linked across all sessions", kind="crowd", unit="rate", privacy="lower",
+        source="voxrisk; the open question of Noé et al., Interspeech 2020", rate=True,
+        meaning="of 100 people, how many have all their recordings put together",
+    ),
     "uar": Figure(
         label="Balanced accuracy, UAR", plain="Balanced accuracy (UAR)", kind="attribute",
         unit="rate", privacy="lower", source="mean over classes of the share recognised", rate=True,

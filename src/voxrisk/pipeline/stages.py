@@ -23,7 +23,7 @@ VERSIONS = {
     "embed": 1,
     "utility": 3,
     "undo": 1,
-    "suite": 2,
+    "suite": 3,
     "infer": 1,
     "align": 1,
     "slice": 1,
