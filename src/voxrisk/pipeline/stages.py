@@ -24,11 +24,13 @@ VERSIONS = {
     "utility": 3,
     "undo": 1,
     "suite": 3,
-    "infer": 1,
+    "infer": 2,
     "align": 1,
     "slice": 1,
     "recognise": 1,
     "follow": 1,
+    "learn": 1,
+    "read": 1,
 }
 
 
