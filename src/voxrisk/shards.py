@@ -23,7 +23,16 @@ from voxrisk.cluster import Crew, machine, read_engine
 from voxrisk.progress import Counted, Progress, log
 from voxrisk.types import InputError
 
-__all__ = ["end_with_parent", "engine", "kept_workers", "machine", "per_batch", "run", "spread"]
+__all__ = [
+    "end_with_parent",
+    "engine",
+    "kept_workers",
+    "machine",
+    "one_thread",
+    "per_batch",
+    "run",
+    "spread",
+]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -249,3 +258,16 @@ def end_with_parent() -> None:
 def _watch(sentinel: int) -> None:
     connection.wait([sentinel])
     os._exit(1)
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """One core for torch: processes share the work, and sums come out the same for any number."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
