@@ -7,7 +7,7 @@ from voxrisk.corpus.forms import recognise
 from voxrisk.corpus.table import Located, Utterance
 from voxrisk.files.errors import reading
 from voxrisk.files.text import refuse_unwritable
-from voxrisk.types import InputError
+from voxrisk.types import InputError, as_path
 
 
 def read_corpus(path: Path | str, *, audio: bool = True) -> list[Utterance]:
@@ -21,7 +21,7 @@ def read_corpus(path: Path | str, *, audio: bool = True) -> list[Utterance]:
         InputError: If the form is not recognised, a row is malformed, an id is used twice or
             audio is missing; the message names the file and the line.
     """
-    path = Path(path)
+    path = as_path(path, "a corpus")
     if not path.exists() and not any(path.parent.glob(path.name)):
         raise InputError(f"{path}: no such corpus; give a folder of audio or a manifest.csv")
     with reading(path, "a corpus"):
