@@ -38,15 +38,15 @@ COSTS: dict[tuple[str, str], Cost] = {
     ("embed", ""): Cost(2.0, 0.05),
     ("embed", "wespeaker-resnet34"): Cost(2.0, 0.06),
     ("embed", "prosody"): Cost(0.5, 0.008),
-    ("embed", "longterm"): Cost(0.5, 0.01),
+    ("embed", "longterm"): Cost(0.1, 0.001),
     ("embed", "moonshine-base"): Cost(2.0, 0.1),
-    ("undo", ""): Cost(0.5, 0.012),
-    ("train", ""): Cost(10.0, 0.005, spread=False),
-    ("suite", ""): Cost(10.0, 0.02, spread=False),
+    ("undo", ""): Cost(0.2, 0.011),
+    ("train", ""): Cost(1.0, 0.005, spread=False),
+    ("suite", ""): Cost(1.0, 0.01, spread=False),
     ("utility", ""): Cost(3.0, 0.35),
-    ("infer", ""): Cost(1.0, 0.005, spread=False),
-    ("measure", ""): Cost(3.0, 0.0, spread=False),
-    ("control", ""): Cost(3.0, 0.0, spread=False),
+    ("infer", ""): Cost(0.5, 0.002, spread=False),
+    ("measure", ""): Cost(1.0, 0.0, spread=False),
+    ("control", ""): Cost(1.0, 0.0, spread=False),
 }
 
 
