@@ -48,7 +48,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with everything that the README names, entered."""
     folder = tmp_path_factory.mktemp("readme")
     _scores(folder)
-    write_embeddings(folder / "A.npz", voices(1000, 60, seed=0, tag="a"))
+    write_embeddings(folder / "A.npz", voices(100, 60, seed=0, tag="a"))
     write_embeddings(folder / "B.npz", voices(12, 30, seed=1, tag="b"))
     rows = make_demo(folder / "all", voices=14, sentences=2)
     people = sorted({row.speaker for row in rows})
