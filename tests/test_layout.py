@@ -23,9 +23,10 @@ MAP = {
     "corpus": {"types", "files", "models", "shards", "progress"},
     "journal": {"types", "files", "progress", "shards", "corpus"},
     "store": {"types", "files", "progress", "journal", "corpus", "scratch"},
-    "protect": WORK,
+    "hearing": {"types", "files", "models", "corpus"},
+    "protect": {*WORK, "hearing"},
     "attack": {*WORK, "measure"},
-    "utility": {*WORK, "measure", "results"},
+    "utility": {*WORK, "hearing", "measure", "results"},
     "report": {"types", "knowledge", "files", "notices", "measure", "results", "scratch"},
 }
 MAP["pipeline"] = set(MAP)

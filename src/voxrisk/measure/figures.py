@@ -207,6 +207,11 @@ FIGURES: dict[str, Figure] = {
         unit="rate", of_speech="utility.wer:measure_wer",
         meaning="share of words a speech recogniser gets wrong; lower is better",
     ),
+    "cer": Figure(
+        label="Character error rate", plain="Character error rate (CER)", kind="utility",
+        chance=1.0, unit="rate", of_speech="utility.wer:measure_cer",
+        meaning="the same of letters and signs, without spaces; lower is better",
+    ),
     "pitch_correlation": Figure(
         label="Pitch correlation", kind="utility", chance=0.0,
         of_speech="utility.pitch:measure_pitch",

@@ -4,13 +4,16 @@ from voxrisk.utility.measuring import Utility, figures_of_speech, measure_utilit
 from voxrisk.utility.pitch import pitch_correlation, pitch_correlations, track_pitch
 from voxrisk.utility.quality import Quality, dnsmos, rate_quality
 from voxrisk.utility.text import normalise
-from voxrisk.utility.wer import WordErrors, transcribe, word_error_rate, word_errors
+from voxrisk.utility.transcripts import transcribe
+from voxrisk.utility.wer import Errors, character_errors, error_rate, word_errors
 
 __all__ = [
+    "Errors",
     "Quality",
     "Utility",
-    "WordErrors",
+    "character_errors",
     "dnsmos",
+    "error_rate",
     "figures_of_speech",
     "measure_utility",
     "normalise",
@@ -19,6 +22,5 @@ __all__ = [
     "rate_quality",
     "track_pitch",
     "transcribe",
-    "word_error_rate",
     "word_errors",
 ]
