@@ -77,9 +77,9 @@ def make_cases(
         Case("train adapter", ("train", others, "--recipe", "adapter", "--epochs", "40")),
         Case("slice",
              ("slice", speech, "--fixed", "--duration", "0.3", "--shuffle", "--seed", "5")),
-        Case("anonymize", ("anonymize", others, "--with", "world", "--seed", "3")),
+        Case("anonymize", ("anonymize", others, "--anonymizer", "world", "--seed", "3")),
         Case("anonymize by a program",
-             ("anonymize", others, "--with", "command", "--set", program)),
+             ("anonymize", others, "--anonymizer", "command", "--set", program)),
     ]  # fmt: skip
     return {case.name: case for case in cases}
 

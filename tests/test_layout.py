@@ -7,12 +7,15 @@ SOURCE = Path(__file__).parents[1] / "src" / "voxrisk"
 # Room → the rooms it may import from. A module that is no package is a room of its own.
 # Any room above may keep, run and tell of long work.
 WORK = {"types", "files", "models", "shards", "store", "journal", "progress", "vocoder", "corpus"}
-WORK |= {"scratch"}
+WORK |= {"scratch", "whisper", "mel"}
 MAP = {
     "types": set(),
     "knowledge": {"types"},
     "notices": set(),
     "vocoder": {"types"},
+    "mel": set(),
+    "whisper": {"types", "mel", "corpus"},
+    "language": {"types", "files", "models", "progress"},
     "measure": {"types"},
     "progress": {"types"},
     "scratch": set(),
@@ -25,8 +28,8 @@ MAP = {
     "store": {"types", "files", "progress", "journal", "corpus", "scratch"},
     "hearing": {"types", "files", "models", "corpus"},
     "protect": {*WORK, "hearing"},
-    "attack": {*WORK, "measure"},
-    "utility": {*WORK, "hearing", "measure", "results"},
+    "attack": {*WORK, "measure", "language"},
+    "utility": {*WORK, "hearing", "measure", "results", "language"},
     "report": {"types", "knowledge", "files", "notices", "measure", "results", "scratch"},
 }
 MAP["pipeline"] = set(MAP)

@@ -60,7 +60,7 @@ def test_train_embed_score_from_the_command_line(shared: Path, tmp_path: Path, m
     assert plain["nontarget"] == plain["target"] * (len(first) - 1)
     with out.open(encoding="utf-8") as stream:
         assert len(list(csv.DictReader(stream))) == plain["target"] + plain["nontarget"]
-    more = ("--train", vectors, "--centre", "--as-norm", 5)
+    more = ("--train-embeddings", vectors, "--centre", "--as-norm", 5)
     assert 0 <= json.loads(call(*score, "--trials", "all-pairs", *more))["rocch_eer"] <= 0.5
     with pytest.raises(InputError, match="need the training set"):
         call(*score, "--trials", "all-pairs", "--centre")

@@ -88,7 +88,7 @@ def test_debug_shows_where_wherever_it_stands(run: Run) -> None:
         (("measure", "s", "-t", "t", "-o", "o", "--seed", "1_0x"), "'--seed'"),
         (("measure", "s", "-t", "t", "-o", "o", "--confidence", "nan"), "'--confidence'"),
         (("population", "a", "-o", "o", "--draws", "0"), "'--draws'"),
-        (("population", "a", "-o", "o", "--threads", "-1"), "'--threads'"),
+        (("population", "a", "-o", "o", "--workers", "-1"), "'--workers'"),
         (("embed", "c", "-o", "o", "--workers", "0"), "'--workers'"),
         (("train", "c", "-o", "o", "--epochs", "0"), "'--epochs'"),
         (("nonsense",), "No such command 'nonsense'"),

@@ -28,8 +28,8 @@ from voxrisk.utility.wer import word_errors
 
 @pytest.mark.parametrize(
     ("said", "code"),
-    [("de", "de"), ("de_AT", "de"), ("zh-Hant-TW", "zh"), ("German", "de"), ("haitian creole", "ht"),
-     ("cmn", "zh"), ("nb-NO", "no"), ("iba", "iba"), ("haw", "haw")],
+    [("de", "de"), ("de_AT", "de"), ("zh-Hant-TW", "zh"), ("German", "de"),
+     ("haitian creole", "ht"), ("cmn", "zh"), ("nb-NO", "no"), ("iba", "iba"), ("haw", "haw")],
 )  # fmt: skip
 def test_a_language_has_one_code_however_it_is_written(said: str, code: str) -> None:
     assert language_code(said) == code
@@ -43,7 +43,7 @@ def test_every_recogniser_is_a_row_with_weights() -> None:
         assert row.languages <= NAMES.keys()
         assert all(name in MODELS for name in row.models)
     assert len(WHISPER) == 99
-    assert UNSPACED - WHISPER == {"yue"}
+    assert sorted(UNSPACED - WHISPER) == ["yue"]
 
 
 def test_what_a_recogniser_does_not_know_is_refused_with_the_way_out(tmp_path: Path) -> None:
@@ -115,8 +115,7 @@ class Session:
 
 
 def test_greedy_decoding_remembers_and_stops() -> None:
-    """What may not be said is not said, a repetition without end is cut, and the memory of the
-    sound is that of the first step."""
+    """What may not be said is not said, and the memory of the sound is that of the first step."""
     decoder = Decoder.__new__(Decoder)
     decoder.session = Session()
     names = [f"{{}}.0.{kind}.key" for kind in ("decoder", "encoder")]

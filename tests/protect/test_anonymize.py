@@ -62,7 +62,7 @@ def test_kill_minus_9_then_the_same_command_gives_the_same_bytes(
 ) -> None:
     write_corpus(tmp_path / "corpus" / "manifest.csv", some)
     command = [sys.executable, "-m", "voxrisk", "anonymize", str(tmp_path / "corpus")]
-    command += ["--with", "world", "--workers", "1", "--seed", "7", "-o"]
+    command += ["--anonymizer", "world", "--workers", "1", "--seed", "7", "-o"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment}
     subprocess.run([*command, str(tmp_path / "whole")], check=True, **quiet)

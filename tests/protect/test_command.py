@@ -83,7 +83,7 @@ def hanging(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     write_corpus(tmp_path / "manifest.csv", [Utterance("a", tmp_path / "a.wav", "ann")])
     program = f"{sys.executable} {tmp_path}/endless.py {{input}} {{output}} {tmp_path}/notes"
     command = [sys.executable, "-m", "voxrisk", "anonymize", str(tmp_path / "manifest.csv")]
-    command += ["--with", "command", "--set", f"run={program}", "-o", str(tmp_path / "out")]
+    command += ["--anonymizer", "command", "--set", f"run={program}", "-o", str(tmp_path / "out")]
     with subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE) as run:
         assert waited(lambda: len(running(tmp_path)) == 2 or run.poll() is not None)
         yield run, tmp_path / "out"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from voxrisk.corpus import Utterance, read_audio, read_corpus
+from voxrisk.mel import hifigan_mel, whisper_mel
 from voxrisk.models import model_path
 from voxrisk.protect.hifigan import Generator, fold_weight_norm, load_generator
 from voxrisk.protect.knn import (
@@ -21,7 +22,6 @@ from voxrisk.protect.knn import (
     match,
     nearest,
 )
-from voxrisk.protect.mel import hifigan_mel, whisper_mel
 from voxrisk.protect.parts import light_part, part, whisper_layer
 from voxrisk.protect.phones import label, phones
 from voxrisk.protect.pool import pool_targets
@@ -135,7 +135,7 @@ def test_the_whisper_encoder_computes_what_ctranslate2_computes(
 ) -> None:
     from faster_whisper import WhisperModel
 
-    from voxrisk.protect.whisper import encode, load_encoder
+    from voxrisk.whisper import encode, load_encoder
 
     samples = np.pad(speech["61"][0], (0, 480_000 - len(speech["61"][0])))
     encoder = load_encoder(_stored("whisper-tiny.en"))

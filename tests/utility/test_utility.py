@@ -203,8 +203,7 @@ def test_transcripts_of_other_utterances_are_refused(eight: list[Utterance]) -> 
 def test_each_utterance_is_heard_in_its_own_language(
     eight: list[Utterance], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A table in German and English needs a recogniser that knows both; what it does not know is
-    left out and counted, and what is assumed is said."""
+    """What the recogniser does not know is left out and counted; what is assumed is said."""
     asked: list[tuple[str, list[str]]] = []
 
     def heard(rows: list[Utterance], *, asr: str, language: list[str], **_: object) -> list[str]:

@@ -13,8 +13,9 @@ def anonymize(
     name: Annotated[
         str,
         typer.Option(
-            "--with",
-            help="mcadams, world, knn, private-knn, pool, command, or package.module:function.",
+            "--anonymizer",
+            help="mcadams, world, knn, private-knn, pool, package.module:function, or a command "
+            "with {input} and {output}.",
         ),
     ],
     targets: Annotated[
@@ -50,11 +51,11 @@ def anonymize(
 
     \b
     Example:
-      voxrisk anonymize corpus --with world --select same-gender -o protected
+      voxrisk anonymize corpus --anonymizer world --select same-gender -o protected
     """
     from voxrisk.corpus import read_corpus
     from voxrisk.files.errors import reading
-    from voxrisk.protect.anonymizers import parse_options
+    from voxrisk.protect.anonymizers import named_tool, parse_options
     from voxrisk.protect.run import anonymize as run_anonymizer
     from voxrisk.protect.vectors import read_speaker_vectors
 
@@ -62,11 +63,12 @@ def anonymize(
     if vectors:
         with reading(vectors, "speaker vectors"):
             known = read_speaker_vectors(vectors)
+    tool, options = named_tool(name, parse_options(settings or []))
     rows = run_anonymizer(
         read_corpus(corpus),
         out,
-        name,
-        options=parse_options(settings or []),
+        tool,
+        options=options,
         targets=read_corpus(targets) if targets else None,
         select=select,
         per=per,
@@ -78,7 +80,7 @@ def anonymize(
     )
     summary = {
         "out": str(out),
-        "anonymizer": name,
+        "anonymizer": tool,
         "utterances": len(rows),
         "seconds": round(sum(row.duration or 0.0 for row in rows), 2),
         "scaled": sum("scale" in json.loads(row.extra["parameters"]) for row in rows),

@@ -130,7 +130,7 @@ def split(
         float | None,
         typer.Option(help="Enrolment or B's part of a speaker (0.5); evaluation speakers (0.2)."),
     ] = None,
-    speakers: Annotated[
+    b_speakers: Annotated[
         int | None, typer.Option(min=1, help="With --by ab: speakers in B.")
     ] = None,
     same_gender: Annotated[
@@ -155,8 +155,8 @@ def split(
     from voxrisk.files.atomic import output_folder
     from voxrisk.types import InputError
 
-    if speakers is not None and by != By.ab:
-        raise InputError("--speakers belongs to --by ab")
+    if b_speakers is not None and by != By.ab:
+        raise InputError("--b-speakers belongs to --by ab")
     if (same_gender or nontargets is not None) and by != By.session:
         raise InputError("--same-gender and --nontargets belong to --by session")
     rows = read_corpus(corpus)
@@ -165,7 +165,7 @@ def split(
     if by == By.session:
         made = splits.by_session(rows, share=share, seed=seed)
     elif by == By.ab:
-        made = splits.a_and_b(rows, speakers=speakers, share=share, seed=seed)
+        made = splits.a_and_b(rows, speakers=b_speakers, share=share, seed=seed)
     else:
         made = splits.by_speaker(rows, share=share, seed=seed)
     folder = output_folder(output, force=force)

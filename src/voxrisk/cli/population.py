@@ -66,7 +66,7 @@ def population(
     ] = None,
     predicates: Annotated[int, typer.Option(min=1, help="Voices used for Singling Out.")] = 495,
     draws: Annotated[int, typer.Option(min=1, help="Random populations for each of them.")] = 5,
-    trials: Annotated[
+    conversations: Annotated[
         int,
         typer.Option(min=1, help="Conversations to link for each speaker of B; the paper has 1."),
     ] = 1,
@@ -81,7 +81,7 @@ def population(
     ] = 1000,
     confidence: Annotated[float, typer.Option(min=0.5, max=0.999)] = 0.95,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
-    threads: Annotated[int | None, typer.Option(min=1, help="Default: all processors.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Threads; default: all cores.")] = None,
     reveal: Annotated[
         bool, typer.Option("--reveal-speakers", help="Write speaker ids, not pseudonyms.")
     ] = False,
@@ -108,13 +108,13 @@ def population(
         sizes=None if sizes is None else _numbers(sizes, "-N"),
         predicates=predicates,
         draws=draws,
-        trials=trials,
+        trials=conversations,
         estimator=estimator,
         min_utterances=min_utterances,
         resamples=resamples,
         confidence=confidence,
         seed=seed,
-        threads=threads,
+        threads=workers,
     )
     attackers = [Attacker(name, a, b, plda), *(_attacker(text, plda) for text in attacker or [])]
     published = read_published(under) if under else []

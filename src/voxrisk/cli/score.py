@@ -40,7 +40,7 @@ def score(
     corpus: Annotated[
         Path | None, typer.Option(help="Corpus that knows the genders, for same-gender.")
     ] = None,
-    train: Annotated[
+    train_embeddings: Annotated[
         Path | None, typer.Option(help="NPZ file of the training set: for centring, PLDA, AS-norm.")
     ] = None,
     centre: Annotated[bool, typer.Option(help="Subtract the mean training vector.")] = False,
@@ -70,9 +70,11 @@ def score(
     tried = read_embeddings(embeddings)
     enrolled = read_embeddings(enroll_embeddings) if enroll_embeddings else None
     listed, enrolments = _lists(trials, enroll, tried, enrolled, corpus)
-    training = read_embeddings(train) if train else None
+    training = read_embeddings(train_embeddings) if train_embeddings else None
     if training is None and (centre or as_norm or backend is Backend.plda):
-        raise InputError("centring, PLDA and AS-norm need the training set: add --train FILE.npz")
+        raise InputError(
+            "centring, PLDA and AS-norm need the training set: add --train-embeddings FILE.npz"
+        )
     scored = score_trials(
         tried,
         listed,

@@ -17,7 +17,7 @@ LEFT_OUT = {"left_out": "utterances left out", "silent": "silent files, marked 1
 def utility(
     original: Annotated[Path, typer.Argument(help="Corpus before anonymization.")],
     anonymized: Annotated[Path, typer.Argument(help="The same utterances after it.")],
-    out: Annotated[Path, typer.Option("-o", "--out", help="Output folder.")],
+    out: Annotated[Path, typer.Option("-o", "--output", help="Output folder.")],
     asr: Annotated[
         str,
         typer.Option(help="Recogniser: whisper-tiny.en, whisper-base, or a CTranslate2 folder."),

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ def word_times(
     first = np.pad(np.diff(pairs[:, 0]), (1, 0), constant_values=1).astype(bool)
     jumps = pairs[first, 1] / model.tokens_per_second
     edges = np.concatenate([[0], np.cumsum([len(piece) for piece in pieces])])
-    times = [(float(jumps[a]), float(jumps[b])) for a, b in zip(edges, edges[1:], strict=False)]
+    times = [(float(jumps[a]), float(jumps[b])) for a, b in pairwise(edges)]
     last = len(samples) / RATE
     return [
         (min(start, last), min(end, last)) if min(end, last) > min(start, last) else None

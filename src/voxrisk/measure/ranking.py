@@ -94,6 +94,26 @@ def _tally(
     return above, equal, count
 
 
+@compiled
+def ranks_in_rows(
+    scores: NDArray[np.float32], right: NDArray[np.int64], left_out: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Rank ``(b,)`` of column ``right (b,)`` in each row of ``scores (b, n)``, ties at their mean.
+
+    The column ``left_out (b,)`` of a row, the query itself, is no candidate.
+    """
+    found = np.empty(right.size)
+    for i in range(right.size):
+        own = scores[i, right[i]]
+        above, equal = 0, 0
+        for v in range(scores.shape[1]):
+            if v != left_out[i]:
+                above += scores[i, v] > own
+                equal += scores[i, v] == own
+        found[i] = above + (equal + 1) / 2.0
+    return found
+
+
 def mean_normalised_rank(result: Ranks) -> float:
     """How far down the list the right candidate stands on average: small means found.
 

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from voxrisk.corpus import Utterance, read_corpus
 from voxrisk.corpus.check import check_corpus, copy_name
@@ -132,7 +131,7 @@ def anonymize_stage(
     purpose: str = "evaluation",
 ) -> tuple[list[Utterance], Anonymizer]:
     """Anonymize ``rows`` as the evaluation says; attackers draw with a seed of their own."""
-    from voxrisk.protect.anonymizers import own_code
+    from voxrisk.protect.anonymizers import named_tool, own_code
     from voxrisk.protect.run import TIMES, anonymize
 
     name = name or chosen.anonymizer or ""
@@ -194,7 +193,7 @@ def target_speech(chosen: Evaluation, stages: Stages) -> list[Utterance] | None:
 
 def pool_of_training(chosen: Evaluation, stages: Stages) -> set[str]:
     """Training speakers that are targets, and so train no attacker: as many women as men."""
-    from voxrisk.protect.anonymizers import wants_targets
+    from voxrisk.protect.anonymizers import named_tool, wants_targets
 
     if chosen.train is None or chosen.targets:
         return set()
@@ -213,13 +212,6 @@ def pool_of_training(chosen: Evaluation, stages: Stages) -> set[str]:
         own = sorted(s for s, g in genders.items() if (g or "") == kind)
         pool.update(own[:: max(len(own) // max(each, 1), 1)][:each])
     return pool if len(pool) > 1 else set()
-
-
-def named_tool(name: str, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Name and options of an anonymizer; a text with ``{input}`` is an external program."""
-    if "{input}" in name:
-        return "command", {**options, "run": name}
-    return name, dict(options)
 
 
 def described(rows: Sequence[Utterance]) -> Anonymizer:

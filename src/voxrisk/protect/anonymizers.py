@@ -314,6 +314,13 @@ def _from_function(name: str, options: dict[str, Any]) -> Anonymizer:
     )
 
 
+def named_tool(name: str, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Name and options of an anonymizer; a text with ``{input}`` is an external program."""
+    if "{input}" in name:
+        return "command", {**options, "run": name}
+    return name, dict(options)
+
+
 def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
     """Read ``key=value`` pairs; values are JSON where they can be, else text.
 

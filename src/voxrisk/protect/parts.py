@@ -98,8 +98,8 @@ def hifigan_part() -> Part:
     from voxrisk.models import model_path
 
     content_of = _whisper_content()
+    from voxrisk.mel import HIFIGAN_HOP, HIFIGAN_RATE, hifigan_mel
     from voxrisk.protect.hifigan import load_generator
-    from voxrisk.protect.mel import HIFIGAN_HOP, HIFIGAN_RATE, hifigan_mel
 
     generator = load_generator(model_path("hifigan-universal"))
     soxr = require("soxr", extra="audio")
@@ -134,7 +134,7 @@ def _world_vocode(values: Array, f0: NDArray[np.float64], length: int) -> Array:
 
 def _whisper_content() -> Callable[[Array, NDArray[np.floating]], Array]:
     """A function from samples to content features ``(t, 60)`` at given times in seconds."""
-    from voxrisk.protect.whisper import FRAMES_PER_SECOND
+    from voxrisk.whisper import FRAMES_PER_SECOND
 
     encode = whisper_layer()
     file = resources.files("voxrisk.protect") / "content_directions.npy"
@@ -152,7 +152,7 @@ def whisper_layer() -> Callable[[Array], Array]:
     from voxrisk.models import model_path
 
     require("torch", extra="knn")
-    from voxrisk.protect.whisper import encode, load_encoder
+    from voxrisk.whisper import encode, load_encoder
 
     encoder = load_encoder(model_path("whisper-tiny.en"))
     # Whisper adds the place in the utterance to its features. What it says to faint noise is almost

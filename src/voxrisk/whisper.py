@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from voxrisk.corpus.audio import RATE
-from voxrisk.protect.mel import whisper_mel
+from voxrisk.mel import whisper_mel
 from voxrisk.types import InputError
 
 FRAMES_PER_SECOND = 50
