@@ -12,7 +12,7 @@ from voxrisk.files.atomic import write_text
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.advice import next_steps
 from voxrisk.pipeline.attacks import plan_attacks, run_attacks
-from voxrisk.pipeline.controls import failed_attackers, run_controls, transcripts_control
+from voxrisk.pipeline.controls import failed_attackers, run_controls
 from voxrisk.pipeline.entered import evaluate_entry
 from voxrisk.pipeline.entry import Entry
 from voxrisk.pipeline.evaluation import YAML, Evaluation, is_ready, refuse_another_run, write_yaml
@@ -31,8 +31,14 @@ from voxrisk.pipeline.methods import methods_of
 from voxrisk.pipeline.official import choose_sides, side_notices
 from voxrisk.pipeline.pseudonyms import write_shared
 from voxrisk.pipeline.sides import Sides, write_sides
-from voxrisk.pipeline.speech import Speech, limited, prepare_speech
+from voxrisk.pipeline.speech import Speech, prepare_speech
 from voxrisk.pipeline.stages import Stages
+from voxrisk.pipeline.usefulness import (
+    measure_usefulness,
+    tell_hearing,
+    transcripts_control,
+    word_notices,
+)
 from voxrisk.pipeline.verdict import give_verdict
 from voxrisk.results import (
     AttackResult,
@@ -41,13 +47,11 @@ from voxrisk.results import (
     Encoder,
     Results,
     SimilarityResult,
-    UtilityResult,
 )
 from voxrisk.shards import kept_workers
-from voxrisk.types import InputError, MissingExtraError
+from voxrisk.types import InputError
 
 FEW_SPEAKERS = 20
-MANY_WORDS = 0.4  # share of wrong words
 
 
 def evaluate(
@@ -82,7 +86,7 @@ def evaluate(
     for key in ("anonymized", "targets", "train", "train_anonymized", "enroll_anonymized"):
         if given.get(key) is not None:
             given[key] = Path(given[key])
-    for key in ("attackers", "suite", "hide", "keep"):
+    for key in ("attackers", "suite", "hide", "keep", "group_by"):
         given[key] = tuple(given.get(key) or ())
     given["sets"] = tuple(given.get("sets") or ()) or pair_lists(
         _several(given.pop("enroll", None)), _several(given.pop("trials", None))
@@ -137,14 +141,15 @@ def evaluate_speech(
     kept.folder.mkdir(parents=True, exist_ok=True)
 
     check_asked(chosen, kept)
+    tell_hearing(chosen, kept)
     speech = with_enrolment(chosen, prepare_speech(chosen, kept), kept)
     found = _attack(chosen, speech, kept, folder)
-    useful = _utility(chosen, speech, kept)
+    useful = measure_usefulness(chosen, speech, kept)
     inferred, doubts = infer_attributes(chosen, speech, kept)
     if (heard := transcripts_control(useful)) is not None:
         found = replace(found, controls=(*found.controls, heard))
     notices = [*_general(chosen, speech, found), *speech.notices, *found.notices, *doubts]
-    notices += _words(useful)
+    notices += word_notices(useful)
 
     results = Results(
         kind="evaluate",
@@ -238,18 +243,6 @@ def _general(chosen: Evaluation, speech: Speech, found: _Found) -> list[Notice]:
     return notices
 
 
-def _words(utility: UtilityResult) -> list[Notice]:
-    """Speech that nobody understands hides its speaker too; say so where words were lost."""
-    before, after = utility.get("wer", "original"), utility.get("wer", "anonymized")
-    if before is None or after is None:
-        return []
-    if "wer" in utility.untrusted:
-        return [notice("words_untrusted", before=before.value)]
-    if after.value < max(MANY_WORDS, 2 * before.value):
-        return []
-    return [notice("words_lost", before=before.value, after=after.value)]
-
-
 def _corpus(chosen: Evaluation, speech: Speech) -> Corpus:
     genders: dict[str, set[str]] = {}
     for row in speech.original:
@@ -278,40 +271,3 @@ def _encoder(name: str) -> Encoder:
         description="speaker encoder brought by the user",
         sha256=encoder_identity(name).rpartition(":")[2],
     )
-
-
-def _utility(chosen: Evaluation, speech: Speech, stages: Stages) -> UtilityResult:
-    if not chosen.utility:
-        return UtilityResult(missing={"all": "not asked for"})
-    rows = limited(speech.original, chosen.limits.asr_minutes)
-    kept = {row.utterance for row in rows}
-    pair = rows, [row for row in speech.anonymized if row.utterance in kept]
-    inputs = {
-        "original": speech.digest,
-        "anonymized": speech.anonymized_digest,
-        "minutes": chosen.limits.asr_minutes,
-        "asr": chosen.limits.asr,
-        "seed": chosen.seed,
-        "resamples": chosen.limits.resamples,
-    }
-    fresh: list[UtilityResult] = []
-
-    def make(folder: Path) -> None:
-        from voxrisk.utility import measure_utility
-
-        found = measure_utility(
-            *pair,
-            # Keys are hashes of the audio: runs that share stages share what they heard.
-            journal=stages.folder / "utility.jsonl",
-            asr=chosen.limits.asr,
-            seed=chosen.seed,
-            resamples=chosen.limits.resamples,
-        )
-        fresh.append(found.result())
-        write_text(folder / "utility.json", fresh[0].to_json())
-
-    try:
-        folder = stages.run("utility", inputs, make, label="before and after")
-    except MissingExtraError as error:
-        return UtilityResult(missing={"all": str(error)})
-    return fresh[0] if fresh else UtilityResult.from_json((folder / "utility.json").read_bytes())
