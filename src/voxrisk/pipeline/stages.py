@@ -16,7 +16,7 @@ VERSIONS = {
     "check": 4,
     "train": 2,
     "embed": 1,
-    "utility": 3,
+    "utility": 4,
     "undo": 1,
     "suite": 2,
     "infer": 1,
