@@ -127,7 +127,12 @@ def evaluate(source: Path, original: Path, scratch: Path, more: list[str]) -> Ru
     seconds, after = time.monotonic() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     facts = json.loads((scratch / "run" / "run.json").read_text())
-    return Run(counted(log, original), seconds, cpu, facts["stages_run"])
+    return Run(
+        counted(log, original),
+        seconds,
+        cpu,
+        {f"{t['stage']} {t['label']}": t["seconds"] for t in facts["stages"] if not t["reused"]},
+    )
 
 
 def show(runs: dict[str, list[Run]], files: int) -> None:

@@ -19,6 +19,7 @@ from voxrisk.measure.crowd import measure_crowd
 from voxrisk.measure.population import Population, Protocol
 from voxrisk.notices import notice
 from voxrisk.pipeline.advice import next_steps
+from voxrisk.report.words import percent as words_percent
 from voxrisk.results import (
     Anonymizer,
     AttackResult,
@@ -316,23 +317,25 @@ def _controls(
     return (
         Control(
             code="positive", question="Does the ready recogniser recognise people in original "
-            "speech?", expected="EER of 35.0 % or less", found=f"EER {unprotected.value:.1%}",
+            "speech?", expected="EER of 35.0 % or less",
+            found=f"EER {words_percent(unprotected.value)}",
             passed=True, value=unprotected,
         ),
         Control(
             code="training", attacker="informed", passed=True, value=trained,
             question="Did the informed attacker learn to recognise people it was not trained on?",
             expected="better than chance, and not worse than the untrained recogniser",
-            found=f"EER {trained.value:.1%} on held-out training speakers, untrained 40.0 %",
+            found=f"EER {words_percent(trained.value)} on held-out training speakers, "
+            "untrained 40.0 %",
         ),
         Control(
             code="negative", passed=True, expected="EER of about 50 %",
             question="Does the attack fail where it must: with the names of speakers exchanged?",
-            found=f"EER {exchanged:.1%} on average over 1 exchange",
+            found=f"EER {words_percent(exchanged)} on average over 1 exchange",
         ),
         Control(
             code="words", question="Could the words alone give speakers away?", passed=True,
             expected="an attacker who only reads the transcripts does no better than chance",
-            found=f"EER {read.value:.1%} from words alone", value=read,
+            found=f"EER {words_percent(read.value)} from words alone", value=read,
         ),
     )  # fmt: skip

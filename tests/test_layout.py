@@ -19,7 +19,8 @@ MAP = {
     "measure": {"types"},
     "progress": {"types"},
     "scratch": set(),
-    "shards": {"types", "progress"},
+    "cluster": {"types", "progress"},
+    "shards": {"types", "progress", "cluster"},
     "files": {"types", "notices", "measure"},
     "models": {"types", "files", "progress"},
     "results": {"types", "notices", "files"},
@@ -30,8 +31,10 @@ MAP = {
     "protect": {*WORK, "hearing"},
     "attack": {*WORK, "measure", "language"},
     "utility": {*WORK, "hearing", "measure", "results", "language"},
+    "slicing_results": {"types", "notices", "files", "results"},
     "report": {"types", "knowledge", "files", "notices", "measure", "results", "scratch"},
 }
+MAP["report"] |= {"slicing_results"}
 MAP["pipeline"] = set(MAP)
 MAP["api"] = set(MAP)
 MAP["cli"] = set(MAP)

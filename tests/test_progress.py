@@ -2,15 +2,17 @@
 
 import logging
 import os
+import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from voxrisk.corpus import Utterance, write_audio, write_corpus
-from voxrisk.progress import Progress, duration
+from voxrisk.progress import Progress, cpu_seconds, duration, telling
 from voxrisk.shards import run
 
 
@@ -130,3 +132,84 @@ def test_the_command_is_quiet_when_asked(tmp_path: Path, option: str | None, tal
     command += [str(tmp_path / "manifest.csv"), "--fixed", "--workers", "1", "-o", "out"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
     assert ("slice …" in done.stderr) == talks
+
+
+def burn(seconds: float) -> float:
+    """Work for so long on one core; what it took."""
+    began = time.process_time()
+    while time.process_time() - began < seconds:
+        pass
+    return time.process_time() - began
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_cpu_seconds_are_those_of_the_workers_too(workers: int) -> None:
+    """Two items of 0.6 s each are 1.2 s of work, whoever does them, counted once."""
+    before = cpu_seconds()
+    spent = sum(run(burn, [0.6, 0.6], workers=workers))
+    assert spent - 0.1 <= cpu_seconds() - before <= spent + 1.0  # the system counts in ticks
+
+
+def test_a_program_that_a_stage_runs_is_counted(tmp_path: Path) -> None:
+    script = "import time\nwhile time.process_time() < 0.5: pass"
+    before = cpu_seconds()
+    list(run(subprocess.run, [[sys.executable, "-c", script]], workers=1))
+    assert cpu_seconds() - before >= 0.5
+
+
+def test_the_edges_of_work_inside_a_stage_are_the_stage_s_own(
+    clock: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "voxrisk")
+    with telling("embed original speech"), Progress("embed", 100) as progress:
+        clock[0] = 40.0
+        progress.at(40)
+        clock[0] = 90.0
+        progress.at(100)
+    assert caplog.messages == ["embed original speech …", "embed: 40 %, 60 s left"]
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_a_log_file_gets_everything_with_the_time_and_keeps_what_it_held(
+    tmp_path: Path, quiet: bool
+) -> None:
+    (tmp_path / "run.log").write_text("before\n")
+    rows = []
+    for name in "ab":
+        tone = np.sin(np.arange(16_000) * (0.1 + ord(name) / 1000)).astype(np.float32) / 2
+        write_audio(tmp_path / f"{name}.wav", tone, rate=16_000)
+        rows.append(Utterance(name, tmp_path / f"{name}.wav", name))
+    write_corpus(tmp_path / "manifest.csv", rows)
+    command = [sys.executable, "-m", "voxrisk", "slice", "manifest.csv", "--fixed"]
+    command += ["--workers", "1", "-o", "out"]
+    command += ["--log", "run.log", *(["-q"] if quiet else [])]  # also behind the command
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    first, *lines = (tmp_path / "run.log").read_text().splitlines()
+    assert first == "before"
+    assert all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} INFO ", line) for line in lines)
+    assert any(line.endswith("slice …") for line in lines)
+    assert ("slice …" in done.stderr) != quiet
+
+
+def test_a_log_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "voxrisk", "models", "--log", str(tmp_path / "no" / "run.log")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "cannot be written" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="no terminals on this system")
+def test_a_log_file_has_the_lines_that_a_bar_says_on_the_terminal(tmp_path: Path) -> None:
+    script = SCRIPT.replace(
+        "talk(int(sys.argv[1]))", "talk(int(sys.argv[1]), file=Path('run.log'))"
+    )
+    (tmp_path / "script.py").write_text(f"from pathlib import Path\n{script}")
+    ours, theirs = os.openpty()
+    command = [sys.executable, str(tmp_path / "script.py"), str(logging.INFO)]
+    subprocess.run(command, stderr=theirs, check=True, cwd=tmp_path,
+                   env={**os.environ, "TERM": "xterm"})  # fmt: skip
+    os.close(theirs)
+    assert "count …" not in os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert "count …" in (tmp_path / "run.log").read_text()

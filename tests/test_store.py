@@ -360,3 +360,43 @@ def test_kill_minus_9_loses_the_item_in_hand_only(tmp_path: Path) -> None:
     done = subprocess.run([*command, "whole"], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == str([n * n for n in range(8)])
     assert log.read_text().split() == list("01234567")
+
+
+def test_a_fresh_entry_is_made_again_once_in_a_run(tmp_path: Path) -> None:
+    made: list[int] = []
+
+    def make(folder: Path) -> None:
+        assert not any(folder.iterdir()), "nothing of the old one is left"
+        made.append(1)
+        (folder / "x").write_text(str(len(made)))
+
+    Store(tmp_path).entry("anonymize", {}, make, label="")
+    store = Store(tmp_path)
+    for _ in range(3):
+        folder = store.entry("anonymize", {}, make, label="", fresh=True)
+    assert len(made) == 2
+    assert (folder / "x").read_text() == "2"
+    Store(tmp_path).entry("anonymize", {}, lambda _: pytest.fail("it is there"), label="")
+
+
+def test_what_a_stage_asks_for_is_not_counted_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("voxrisk.store.time.monotonic", lambda: now[0])
+    store = Store(tmp_path)
+
+    def inner(folder: Path) -> None:
+        now[0] += 5.0
+
+    def outer(folder: Path) -> None:
+        now[0] += 2.0
+        store.entry("embed", {}, inner, label="in")
+        now[0] += 1.0
+
+    store.entry("infer", {}, outer, label="out")
+    assert [(t.stage, t.label, t.seconds) for t in store.took] == [
+        ("embed", "in", 5.0), ("infer", "out", 3.0),
+    ]  # fmt: skip
+    store.entry("embed", {}, inner, label="in")  # made in this run: nothing new to tell
+    assert len(store.took) == 2

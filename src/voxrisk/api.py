@@ -69,9 +69,10 @@ def measure_crowd(
     """
     from voxrisk.measure import Protocol
     from voxrisk.measure import measure_crowd as measure
+    from voxrisk.shards import spread
 
     protocol = Protocol(lengths=tuple(L), sizes=None if N is None else tuple(N), **options)
-    return measure(enrolled=enrolled, tested=tested, protocol=protocol)
+    return measure(enrolled=enrolled, tested=tested, protocol=protocol, spread=spread)
 
 
 def compare(runs: Mapping[str, Any] | Sequence[Any], path: Path | str) -> None:

@@ -6,6 +6,7 @@ key is in the journal, and whose files still have the hash written there, is don
 line and a damaged file are said in one line of the log, and what they held is done again.
 """
 
+import glob
 import hashlib
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -36,7 +37,9 @@ class Line:
 class Journal:
     """A file of finished items, a line each, which many processes may append to.
 
-    A line begins with the checksum of the rest, so that one torn by a kill, or altered, is known.
+    On a cluster each machine has a file of its own beside it, since file systems of many machines
+    cannot append from two of them at once. A line begins with the checksum of the rest, so that one
+    torn by a kill, or altered, is known.
     """
 
     path: Path
@@ -46,21 +49,12 @@ class Journal:
 
         A last line without an end is what a kill leaves; any other damage is said aloud.
         """
-        if not self.path.is_file():
-            return {}
-        *lines, torn = self.path.read_bytes().split(b"\n")
-        lines = [line for line in lines if line]
-        whole = [line for line in lines if _checksum(line[9:]) == line[:9]]
-        if broken := len(lines) - len(whole):
-            log.warning("%s: %d damaged lines; what they held is done again", self.path, broken)
-        if torn:
-            log.info("%s: the last line was never finished; its item is done again", self.path)
-        if broken or torn:
-            write_text(self.path, "".join(line.decode() + "\n" for line in whole))
+        machines = f"{glob.escape(self.path.stem)}.*{self.path.suffix}"
         done = {}
-        for line in whole:
-            entry = json.loads(line[9:])
-            done[entry["key"]] = Line(entry["result"], tuple(map(tuple, entry["files"])))
+        for path in (self.path, *sorted(self.path.parent.glob(machines))):
+            for line in _whole_lines(path) if path.is_file() else ():
+                entry = json.loads(line[9:])
+                done[entry["key"]] = Line(entry["result"], tuple(map(tuple, entry["files"])))
         return done
 
     def add(self, fresh: Mapping[str, Line]) -> None:
@@ -70,10 +64,27 @@ class Journal:
             entry = {"key": key, "result": line.result, "files": line.files}
             body = json.dumps(entry).encode()
             block += _checksum(body) + body + b"\n"
-        with naming_a_full_disk(self.path):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("ab", buffering=0) as stream:
+        path, place = self.path, shards.machine()
+        if place:
+            path = path.with_name(f"{path.stem}.{place}{path.suffix}")
+        with naming_a_full_disk(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("ab", buffering=0) as stream:
                 stream.write(block)
+
+
+def _whole_lines(path: Path) -> list[bytes]:
+    """The lines of a journal that are as they were written; others are taken out of the file."""
+    *lines, torn = path.read_bytes().split(b"\n")
+    lines = [line for line in lines if line]
+    whole = [line for line in lines if _checksum(line[9:]) == line[:9]]
+    if broken := len(lines) - len(whole):
+        log.warning("%s: %d damaged lines; what they held is done again", path, broken)
+    if torn:
+        log.info("%s: the last line was never finished; its item is done again", path)
+    if broken or torn:
+        write_text(path, "".join(line.decode() + "\n" for line in whole))
+    return whole
 
 
 def _checksum(body: bytes) -> bytes:
@@ -179,7 +190,12 @@ def resumable(
         for pairs in (list(part.items()) for part in todo.values())
         for at in range(0, len(pairs), size)
     ]
-    results = shards.run(work, batches, workers=workers, label=label, device=device)
+    if kept and batches:
+        kept.add({})  # it is there from the beginning, also where machines have their own
+    results = shards.run(
+        work, batches, workers=workers, label=label, device=device,
+        shared=kept.path.parent if kept else None,
+    )  # fmt: skip
     for pairs, found in zip(batches, results, strict=True) if batches else ():
         for (name, item), line in zip(pairs, found, strict=True):
             work.remember(item, line)

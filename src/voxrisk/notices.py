@@ -143,6 +143,50 @@ NOTICES: dict[str, Wording] = {
         "G_VD assumes one pseudo-voice for each speaker; here every utterance has one of its own, "
         "so a low G_VD says that voices change from utterance to utterance.",
     ),
+    "slicing_no_text": Wording(
+        "serious",
+        "The corpus has no transcripts, so nobody knows where a word ends: slices are cut at fixed "
+        "times, through words as well, and nothing is said about text and word errors. Give "
+        "transcripts, or word times with --alignment.",
+    ),
+    "slicing_no_aligner": Wording(
+        "serious",
+        "The words could not be aligned, so slices are cut at fixed times, through words as well. "
+        "Install voxrisk[align], or give word times with --alignment.{detail}",
+    ),
+    "slicing_language": Wording(
+        "serious",
+        "The embedded aligner cannot align this speech (it knows English), so slices are cut at "
+        "fixed times, through words as well. Give word times of another tool with "
+        "--alignment.{detail}",
+    ),
+    "slicing_unaligned": Wording(
+        "serious",
+        "No word of {count} of {total} utterances has a time: such an utterance is not cut, and "
+        "stays whole or gives no slice.",
+    ),
+    "slicing_moved": Wording(
+        "note",
+        "{count} of {total} anonymized utterances are not as long as the clear ones; their words "
+        "were aligned again.",
+    ),
+    "slicing_silent": Wording(
+        "note", "{count} pieces of {seconds:g} s of {kind} speech hold no sound and are left out."
+    ),
+    "slicing_too_long": Wording(
+        "serious",
+        "At {seconds:g} s there are too few pieces ({cut}) to recognise anybody in: give a shorter "
+        "--duration, or longer utterances.",
+    ),
+    "slicing_no_pairs": Wording(
+        "serious",
+        "At {seconds:g} s no utterance gives two slices, so there is no order to restore: its "
+        "utterances are too short, or have one word each.",
+    ),
+    "slicing_untrained": Wording(
+        "serious",
+        "No attacker learned from other slices what follows what; {way_out}.",
+    ),
     "attacker_failed": Wording(
         "serious", "The {attacker} attacker could not run: {why}. The others are reported.{detail}"
     ),

@@ -259,6 +259,21 @@ class Criterion:
         """Whether there is a figure."""
         return self.value is not None
 
+    @property
+    def degree(self) -> int:
+        """How far an attack above chance goes towards that on original speech, 1 to 3; else 0.
+
+        22 % and 88 % are both better than guessing; the borders are at a quarter and three quarters
+        of the way from guessing to original speech.
+        """
+        if self.level != "above chance" or self.value is None or self.original is None:
+            return 0
+        whole = self.original.value - self.value.chance
+        if whole <= 0:
+            return 0
+        share = (self.value.value - self.value.chance) / whole
+        return 1 + (share >= 0.25) + (share >= 0.75)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:

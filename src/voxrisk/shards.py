@@ -1,11 +1,13 @@
 """Run one pure function over many items, in order, on all cores: the engine behind every stage.
 
 A stage is a plain function of one picklable item (an utterance, a list of utterances, a path); what
-it makes goes to files. A cluster engine can stand behind the same call. How many workers there are
-is decided here and nowhere else.
+it makes goes to files. Which engine does it, the cores of this machine or a Ray cluster
+(:func:`engine`), and how many workers there are is decided here and nowhere else.
 """
 
 import contextlib
+import functools
+import itertools
 import os
 import signal
 import threading
@@ -14,14 +16,19 @@ from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextvars import ContextVar
 from multiprocessing import connection, get_context, parent_process, resource_tracker
+from pathlib import Path
 from typing import TypeVar
 
-from voxrisk.progress import Progress, log
+from voxrisk.cluster import Crew, machine, read_engine
+from voxrisk.progress import Counted, Progress, log
 from voxrisk.types import InputError
+
+__all__ = ["end_with_parent", "engine", "kept_workers", "machine", "per_batch", "run", "spread"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _KEPT: ContextVar[dict[int, ProcessPoolExecutor] | None] = ContextVar("kept", default=None)
+_CREW: ContextVar[Crew | None] = ContextVar("crew", default=None)
 ROUNDS = 4  # batches for each worker, so that none waits long for the last
 
 
@@ -33,6 +40,7 @@ def run(
     label: str = "",
     threads: bool = False,
     device: str = "cpu",
+    shared: Path | None = None,
 ) -> Iterator[Result]:
     """Yield ``stage(item)`` for every item, in the order of ``items``, from ``workers`` processes.
 
@@ -42,18 +50,68 @@ def run(
         workers: Processes; None takes all cores. The results do not depend on it.
         label: What the progress is called; without one nothing is shown.
         threads: For a stage that works outside of Python and needs one large thing (a model) that
-            all workers can share: threads instead of processes.
-        device: Where the stage computes; a GPU is fed by one process.
+            all workers can share: threads instead of processes, on this machine.
+        device: Where the stage computes; a GPU of this machine is fed by one process.
+        shared: Folder that the stage writes to, which every machine of a cluster must see.
 
     Raises:
         InputError: If a worker was killed, which is mostly the system when memory runs out. An
             error in a stage reaches the caller as it is.
     """
-    count = _workers(workers, len(items), device)
+    crew = None if threads else _CREW.get()
+    counted = Counted(stage)
     with Progress(label, len(items)) as progress:
-        for done, result in enumerate(_results(stage, items, count, label, threads), start=1):
-            yield result
+        if crew is None:
+            count = _workers(workers, len(items), device)
+            results = _results(counted, items, count, label, threads)
+        else:
+            results = crew.run(
+                counted, items, workers=workers or crew.size(device), device=device, shared=shared,
+                label=label,
+            )  # fmt: skip
+        for done, told in enumerate(results, start=1):
+            yield counted.take(told)
             progress.at(done)
+
+
+@contextlib.contextmanager
+def engine(name: str) -> Iterator[None]:
+    """Inside, stages run on this engine: ``local``, ``ray``, or ``ray://host:port``.
+
+    The workers of a cluster live through the block, and so do the models they loaded. Results are
+    the same, byte for byte, on every engine. ``ray,gpu=0.25`` lets four workers share a GPU;
+    ``cpu`` (cores, 1) and ``memory`` (gigabytes) are said the same way.
+    """
+    cluster = read_engine(name)
+    crew = None if cluster is None else Crew(cluster)
+    token = _CREW.set(crew)
+    try:
+        yield
+    finally:
+        _CREW.reset(token)
+        if crew is not None:
+            crew.close()
+
+
+def spread(
+    work: Callable[[slice, int | None], Result], count: int, *, label: str = ""
+) -> list[Result]:
+    """``work(part, threads)`` on parts of ``range(count)``: for work that has threads of its own.
+
+    On this machine there is one part and as many threads as ``work`` likes (None); on a cluster
+    there are a few parts for each worker, and one thread. Parts come in order.
+    """
+    crew = _CREW.get()
+    if crew is None or count == 0:
+        return [work(slice(0, count), None)]
+    parts = min(count, ROUNDS * crew.size())
+    edges = [count * k // parts for k in range(parts + 1)]
+    slices = [slice(a, b) for a, b in itertools.pairwise(edges)]
+    return list(run(functools.partial(_alone, work), slices, label=label))
+
+
+def _alone(work: Callable[[slice, int | None], Result], part: slice) -> Result:
+    return work(part, 1)
 
 
 def per_batch(count: int, *, most: int, workers: int | None = None) -> int:
@@ -62,7 +120,9 @@ def per_batch(count: int, *, most: int, workers: int | None = None) -> int:
     >>> per_batch(10_000, most=32, workers=2), per_batch(12, most=32, workers=2)
     (32, 2)
     """
-    return max(1, min(most, -(-count // (ROUNDS * _workers(workers, count)))))
+    crew = _CREW.get()
+    count_of_workers = _workers(workers, count) if crew is None else workers or crew.size()
+    return max(1, min(most, -(-count // (ROUNDS * count_of_workers))))
 
 
 def _workers(workers: int | None, count: int, device: str = "cpu") -> int:
@@ -189,3 +249,16 @@ def end_with_parent() -> None:
 def _watch(sentinel: int) -> None:
     connection.wait([sentinel])
     os._exit(1)
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """One core for torch: processes share the work, and sums come out the same for any number."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -10,10 +10,12 @@ and outside, long work is kept item by item in a :mod:`voxrisk.journal`.
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +23,42 @@ from voxrisk import __version__
 from voxrisk.corpus.table import Utterance
 from voxrisk.files.atomic import atomic, remove_leftovers, write_text
 from voxrisk.journal import Journal, Line, hash_audio, hash_file, remember_hash
-from voxrisk.progress import log
+from voxrisk.progress import cpu_seconds, log, telling
 from voxrisk.scratch import ENDING, remove_scratch
 
 DONE = "done.json"
 
 
+@dataclass(frozen=True, slots=True)
+class Took:
+    """What one piece of work cost in this run; what it called for in turn is not counted twice.
+
+    Attributes:
+        stage: Kind of work.
+        label: For people.
+        seconds: By the clock.
+        cpu_seconds: Work of this process and of its workers.
+        speech_seconds: How much speech it went through; 0 where that says nothing.
+        reused: It was finished before, and nothing was done.
+        what: The tool (an encoder, an anonymizer) on which its cost depends.
+    """
+
+    stage: str
+    label: str
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    speech_seconds: float = 0.0
+    reused: bool = False
+    what: str = ""
+
+
 class Store:
-    """A folder of finished and unfinished entries, and how long each took in this run."""
+    """A folder of finished and unfinished entries, and what each took in this run."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.seconds: dict[str, float] = {}
-        self.reused: list[str] = []
+        self.took: list[Took] = []
+        self._inside: list[tuple[float, float]] = []  # what the works under way called for
         self._whole: set[Path] = set()
         for left in folder.glob(f"*/*{ENDING}"):  # by a killed run, also in an entry of no use now
             remove_scratch(left)
@@ -46,6 +71,7 @@ class Store:
         *,
         label: str,
         version: int = 1,
+        fresh: bool = False,
     ) -> Path:
         """The folder in which ``make`` did its work for these inputs, now or in an earlier run.
 
@@ -59,37 +85,72 @@ class Store:
             make: Fills the folder.
             label: For people.
             version: Raised when ``make`` gives something else for the same inputs.
+            fresh: Make it again, once in a run, even if it is there and whole.
         """
-        recipe = {"stage": kind, "version": [__version__, version], **inputs}
-        text = json.dumps(recipe, sort_keys=True, ensure_ascii=False, default=str)
-        folder = self.folder / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
-        label = f"{kind} {label}"
-        if self._found(folder, label):
+        folder, recipe = self.place(kind, inputs, version)
+        if self._found(folder, kind, label, fresh=fresh):
             return folder
         folder.mkdir(parents=True, exist_ok=True)
-        with locked(folder.with_name(folder.name + ".lock"), label):
-            if self._found(folder, label):
+        named = f"{kind} {label}"
+        with locked(folder.with_name(folder.name + ".lock"), named):
+            if self._found(folder, kind, label, fresh=fresh):
                 return folder
-            if (folder / DONE).exists():
-                log.warning("%s: %s; it is made again", label, damage(folder))
+            if (folder / DONE).exists() or (fresh and any(folder.iterdir())):
+                why = "as asked" if fresh else damage(folder)
+                log.log(logging.INFO if fresh else logging.WARNING,
+                        "%s: %s; it is made again", named, why)  # fmt: skip
                 shutil.rmtree(folder)
                 folder.mkdir()
-            started = time.monotonic()
-            log.info("%s …", label)
-            make(folder)
-            seal(folder, recipe)
+            with self.timed(kind, label):
+                make(folder)
+                seal(folder, recipe)
             self._whole.add(folder)
-            self.seconds[label] = round(time.monotonic() - started, 2)
         return folder
 
-    def _found(self, folder: Path, label: str) -> bool:
+    def place(
+        self, kind: str, inputs: Mapping[str, Any], version: int
+    ) -> tuple[Path, dict[str, Any]]:
+        """The folder of an entry, and all that it depends on."""
+        recipe = {"stage": kind, "version": [__version__, version], **inputs}
+        text = json.dumps(recipe, sort_keys=True, ensure_ascii=False, default=str)
+        name = f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
+        return self.folder / name, recipe
+
+    @property
+    def reused(self) -> list[str]:
+        """What was finished before this run."""
+        return [f"{t.stage} {t.label}" for t in self.took if t.reused]
+
+    @contextlib.contextmanager
+    def timed(self, kind: str, label: str) -> Iterator[None]:
+        """Tell of some work, and write down what it took beside the entries it asks for itself."""
+        began, before = time.monotonic(), cpu_seconds()
+        self._inside.append((0.0, 0.0))
+        try:
+            with telling(f"{kind} {label}"):
+                yield
+        finally:
+            seconds, work = time.monotonic() - began, cpu_seconds() - before
+            own, own_work = self._inside.pop()
+            if self._inside:
+                last, last_work = self._inside[-1]
+                self._inside[-1] = last + seconds, last_work + work
+        self.took.append(Took(kind, label, round(seconds - own, 2), round(work - own_work, 2)))
+
+    def about_last(self, **facts: Any) -> Took:
+        """Add what is known about the work that was told of last."""
+        self.took[-1] = replace(self.took[-1], **facts)
+        return self.took[-1]
+
+    def _found(self, folder: Path, kind: str, label: str, *, fresh: bool) -> bool:
         """Whether the entry is there and whole; it is looked at once in a run."""
-        if folder not in self._whole:
-            if not (folder / DONE).exists() or damage(folder):
-                return False
-            self._whole.add(folder)
-        self.reused.append(label)
-        log.debug("%s: done in an earlier run", label)
+        if folder in self._whole:
+            return True
+        if fresh or not (folder / DONE).exists() or damage(folder):
+            return False
+        self._whole.add(folder)
+        self.took.append(Took(kind, label, reused=True))
+        log.debug("%s %s: done in an earlier run", kind, label)
         return True
 
 

@@ -66,11 +66,14 @@ class Encoder(nn.Module):
         self.blocks = nn.ModuleList(_Block(width, heads) for _ in range(layers))
         self.ln_post = nn.LayerNorm(width)
 
-    def forward(self, mel: Tensor, layer: int | None = None) -> Tensor:
-        """Encode; ``layer`` None is the normalised output of the last block."""
+    def forward(self, mel: Tensor, layer: int | None = None, place: int = 0) -> Tensor:
+        """Encode; ``layer`` None is the normalised output of the last block.
+
+        ``place`` is the position that the first frame is told to stand at.
+        """
         x = functional.gelu(self.conv1(mel.transpose(1, 2)))
         x = functional.gelu(self.conv2(x)).transpose(1, 2)
-        x = x + self.positional_embedding[: x.shape[1]]
+        x = x + self.positional_embedding[place : place + x.shape[1]]
         for block in self.blocks[:layer]:
             x = block(x)
         out: Tensor = x if layer is not None else self.ln_post(x)
@@ -94,11 +97,12 @@ def load_encoder(path: Path) -> Encoder:
 
 
 def encode(
-    encoder: Encoder, samples: NDArray[np.float32], *, layer: int | None = None
+    encoder: Encoder, samples: NDArray[np.float32], *, layer: int | None = None, place: int = 0
 ) -> NDArray[np.float32]:
     """Features ``(t, width)`` of samples at 16 kHz, a frame each 20 ms.
 
-    Only as many positions as the utterance needs are computed, not always 30 s.
+    Only as many positions as the utterance needs are computed, not always 30 s. Speech may begin at
+    a later ``place`` of the 1500, if it ends before the last.
     """
     parts = []
     for start in range(0, max(len(samples), 1), CHUNK):
@@ -106,5 +110,7 @@ def encode(
         piece = np.pad(piece, (0, max(0, 4 * 320 - len(piece))))
         piece = np.pad(piece, (0, -len(piece) % 320))
         with torch.inference_mode():
-            parts.append(encoder(torch.from_numpy(whisper_mel(piece))[None], layer)[0].numpy())
+            parts.append(
+                encoder(torch.from_numpy(whisper_mel(piece))[None], layer, place)[0].numpy()
+            )
     return np.concatenate(parts)

@@ -17,6 +17,7 @@ import numpy as np
 import yaml
 
 from voxrisk.corpus.table import COLUMNS, GENDERS, Utterance
+from voxrisk.files.ngrams import NgramTable
 from voxrisk.files.scores import NONTARGET, TARGET
 from voxrisk.pipeline.evaluation import Evaluation
 from voxrisk.protect.slicing import Word
@@ -359,6 +360,31 @@ def textgrid(path: Path) -> Words:
     assert len(rows) == int(values[first - 1])
     found = [Word(text, start, end) for start, end, text in rows if text]
     return {path.stem: sorted(found, key=lambda w: w.start or 0.0)}
+
+
+def arpa(path: Path) -> NgramTable:
+    """Sections by their headings; words by their place among the 1-grams."""
+    ten = float(np.log(10.0))
+
+    def log(text: str) -> float:
+        return -np.inf if text.lower() in ("-inf", "-infinity") else number(text)
+
+    sections = re.split(r"(?m)^\s*\\(\d)-grams:\s*$", content(path).split("\\data\\")[1])
+    sizes = [int(number(k)) for k in re.findall(r"=\s*(\d+)", sections[0])]
+    parts: list[Any] = []
+    words: list[str] = []
+    for order, (size, text) in enumerate(zip(sizes[:3], sections[2::2], strict=True), start=1):
+        rows = [line.split() for line in text.split("\\end")[0].splitlines() if line.strip()]
+        assert len(rows) == size
+        words = words or [row[1] for row in rows]
+        assert all(len(row) in (order + 1, order + 2) for row in rows)
+        grams = [[words.index(word) for word in row[1 : order + 1]] for row in rows]
+        value, weight = (
+            np.array([max(log(row[k]) if len(row) > k else 0.0, -99.0) * ten for row in rows])
+            for k in (0, order + 1)
+        )
+        parts.append((np.array(grams, np.int32).reshape(-1, order), value, weight))
+    return NgramTable(tuple(words), *zip(*parts, strict=True))
 
 
 def _values(node: Any) -> Any:

@@ -246,6 +246,42 @@ train: other
 """
 
 
+ARPA = """\\data\\
+ngram 1=4
+ngram 2=2
+ngram 3=1
+
+\\1-grams:
+-99\t<s>\t-0.3
+-0.5\tthe\t-0.2
+-0.6\tcat
+-0.7\t</s>
+
+\\2-grams:
+-0.1\t<s> the\t-0.05
+-0.2\tthe cat
+
+\\3-grams:
+-0.01\t<s> the cat
+
+\\end\\
+"""
+
+
+def sphinx(home: Path) -> Path:
+    """Three words, the bigram (a, b) and the trigram (c, a, b) in pocketsphinx's binary form."""
+    heads = [(-9.0, -1.0, 0), (-8.0, -1.0, 0), (-7.0, 0.0, 1), (0.0, 0.0, 1)]
+    bigrams = [(0, 5, 6, 0), (0, 0, 0, 1)]  # word, back-off, probability, where children begin
+    bits = sum((w | b << 2 | p << 18 | n << 34) << 35 * i for i, (w, b, p, n) in enumerate(bigrams))
+    two = bits.to_bytes((2 * 35 + 7) // 8 + 8, "little")
+    three = (2 | 7 << 2).to_bytes((2 * 18 + 7) // 8 + 8, "little")
+    data = b"Trie Language Model\x03" + np.array([3, 1, 1, 1], "<u4").tobytes()
+    data += np.linspace(-9, 0, 3 << 16, dtype="<f4").reshape(3, -1).tobytes()
+    data += b"".join(np.array(h[:2], "<f4").tobytes() + bytes([h[2], 0, 0, 0]) for h in heads)
+    (home / "x.lm.bin").write_bytes(data + two + three + b"\x06\0\0\0a\0b\0c\0")
+    return home / "x.lm.bin"
+
+
 def onnx(home: Path) -> Path:
     """A model of one node that averages frames, put together by hand: (batch, frames, 80)."""
 

@@ -17,9 +17,11 @@ from voxrisk.corpus.table import Utterance
 from voxrisk.corpus.trials import read_enrolments
 from voxrisk.files.embeddings import read_embeddings
 from voxrisk.files.errors import reading
+from voxrisk.files.ngrams import read_arpa
 from voxrisk.files.published import read_published
 from voxrisk.files.score_matrix import read_score_matrix
 from voxrisk.files.scores import PairTable, read_scores, read_speakers, read_trials
+from voxrisk.files.sphinx import read_sphinx
 from voxrisk.pipeline.evaluation import read_yaml
 from voxrisk.protect.alignment import read_alignment
 from voxrisk.results import Results
@@ -385,6 +387,9 @@ _ALL = [
     _words("x.jsonl", SUPERVISIONS, oracles.lhotse_words),
     _words("x.jsonl.gz", SUPERVISIONS, oracles.lhotse_words),
     _words("x.csv", seeds.WORDS, oracles.word_table),
+    _text("ngrams x.arpa", seeds.ARPA, read_arpa, oracles.arpa),
+    _text("ngrams x.arpa.gz", seeds.ARPA, read_arpa, oracles.arpa),
+    Target("ngrams x.lm.bin", "binary", seeds.sphinx, lambda h: read_sphinx(h / "x.lm.bin")),
     *map(_audio, ("wav", "flac", "aiff", "au", "w64")),
     _audio("rf64", "RF64"),
     _audio("caf", "CAF"),

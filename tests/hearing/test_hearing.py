@@ -141,4 +141,4 @@ def test_it_hears_real_speech(name: str, shared: Path) -> None:
     row = next(r for r in rows if 6.0 < (r.duration or 0) < 7.0)
     heard = open_recogniser(name, recogniser_paths(name))(read_audio(row, rate=RATE), "en")
     found = word_errors(row.text or "", heard)
-    assert found.errors <= 0.25 * found.said, heard
+    assert found.errors <= 0.25 * found.words, heard

@@ -13,7 +13,10 @@ import pytest
 
 from voxrisk.attack.encoders import encoder_identity
 from voxrisk.corpus import Utterance, read_corpus, write_audio, write_corpus
+from voxrisk.corpus.audio import audio_seconds
 from voxrisk.corpus.demo import make_demo
+from voxrisk.pipeline.dry_run import look_ahead
+from voxrisk.pipeline.estimate import expected_steps
 from voxrisk.pipeline.evaluate import evaluate_speech
 from voxrisk.pipeline.evaluation import Evaluation, read_yaml, write_yaml
 from voxrisk.pipeline.score_sets import load_sets, measure_sets
@@ -175,7 +178,57 @@ def test_a_second_run_does_nothing_twice_and_finds_the_same(
     before = (folder / "results.json").read_bytes()
     assert evaluate_speech(chosen(corpus), folder) == results
     assert (folder / "results.json").read_bytes() == before
-    assert json.loads((folder / "run.json").read_text())["stages_run"] == {}
+    told = json.loads((folder / "run.json").read_text())["stages"]
+    assert [t["stage"] for t in told if not t["reused"]] == ["measure", "control"]
+
+
+def done(folder: Path) -> list[dict[str, Any]]:
+    """What run.json tells of the stages."""
+    return list(json.loads((folder / "run.json").read_text())["stages"])
+
+
+def test_run_json_holds_the_cost_of_every_stage(corpus: Path, tmp_path: Path) -> None:
+    evaluate_speech(chosen(corpus, attackers=("ignorant",)), tmp_path)
+    facts = json.loads((tmp_path / "run.json").read_text())
+    spoken = sum(audio_seconds(row) for row in read_corpus(corpus))
+    kinds = [t["stage"] for t in facts["stages"]]
+    assert kinds[:3] == ["check", "anonymize", "check"]
+    assert {"embed", "measure", "control"} <= set(kinds)
+    for told in facts["stages"]:
+        assert told["seconds"] > 0 or told["stage"] in ("measure", "control")
+        if told["stage"] in ("check", "anonymize", "embed"):
+            assert told["speech_seconds"] == pytest.approx(spoken, rel=0.01)
+            assert told["cpu_seconds"] > 0
+    assert sum(t["seconds"] for t in facts["stages"]) <= facts["seconds"] + 1
+    assert facts["cpu_seconds"] > 0.5 * sum(t["cpu_seconds"] for t in facts["stages"])
+    assert facts["estimated_seconds"] > 0
+
+
+def test_a_dry_run_says_what_is_finished_and_writes_nothing(
+    corpus: Path, run: tuple[Path, Results], tmp_path: Path
+) -> None:
+    folder, _ = run
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    found = look_ahead(chosen(corpus), folder)
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+    assert [step.stage for step in found.left] == ["measure", "control"]
+    assert {t.stage for t in found.finished} == {"check", "anonymize", "embed"}
+    again = look_ahead(chosen(corpus), folder, fresh=True)
+    assert [step.stage for step in again.left][:1] == ["anonymize"]
+    other = look_ahead(chosen(corpus, options={"alpha": 0.7}), folder)
+    assert {"anonymize", "embed", "measure"} <= {step.stage for step in other.left}
+    assert [t.label for t in other.finished] == ["original speech"]
+    look_ahead(chosen(corpus), tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_dry_run_expects_what_the_run_then_does(run: tuple[Path, Results], corpus: Path) -> None:
+    """An estimate that forgets a stage is an estimate of another run."""
+    folder, _ = run
+    expected = expected_steps(chosen(corpus), Stages(folder / "stages"))
+    assert sorted((s.stage, s.what) for s in expected) == sorted(
+        (t["stage"], t["what"]) for t in done(folder)
+    )
 
 
 def test_damaged_stages_are_noticed_and_the_results_stay_the_same(
@@ -399,6 +452,11 @@ def test_trained_attackers_train_on_others_and_targets_are_nobody_evaluated(
     assert "untrained" not in {n.code for n in results.notices}
     times = json.loads((folder / "run" / "run.json").read_text())
     assert times["anonymizer"]["cpu_seconds"] > 0
+    chosen_again = read_yaml(folder / "run" / "evaluation.yaml")
+    expected = expected_steps(chosen_again, Stages(folder / "run" / "stages"))
+    assert sorted((s.stage, s.what) for s in expected) == sorted(
+        (t["stage"], t["what"]) for t in done(folder / "run")
+    )
     write_report(results, folder / "report.html", run=times)
     page = (folder / "report.html").read_text()
     assert f"Target voices: {len(targets)}, selection random, one for each utterance" in page
@@ -474,7 +532,7 @@ def test_an_external_program_can_be_evaluated(corpus: Path, tmp_path: Path) -> N
     eer = {a.name: a.eer.value for a in results.attacks}
     assert eer["ignorant"] == pytest.approx(eer["original"], abs=0.02)
     assert results.verdict is not None
-    assert results.verdict.headline.startswith("For the strongest attacker tried")
+    assert results.verdict.headline.startswith("No protection was shown")
     assert sys.executable not in results.to_json()
 
 

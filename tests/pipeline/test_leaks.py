@@ -36,7 +36,7 @@ from voxrisk.report.pdf import find_browser
 from voxrisk.results import AudioPair, Results, UtilityResult
 
 MARK = "zqxmark"
-SHARED = {"results.json", "report.html", "report.pdf", "run.json", "tables"}
+SHARED = {"results.json", "report.html", "report.pdf", "run.json", "tables", "figures"}
 KEPT = {"private", "stages", "scores", "embeddings", "evaluation.yaml"}  # for the owner
 HALF = """
 import sys, soundfile

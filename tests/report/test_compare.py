@@ -129,7 +129,7 @@ def test_a_failed_run_is_ranked_last_and_its_headline_is_a_warning(browser, runs
         assert names == ["weak <b>bold</b>", "twin", "strong", "original speech"]
         assert rows.nth(2).locator("th").text_content() == "strongits test failed"
         lead = seen.page.locator(".lead").text_content()
-        assert lead.startswith("Lowest linkability: weak <b>bold</b>")
+        assert lead.startswith("Best protected: weak <b>bold</b>.")
         assert "strong" not in lead
         differences = seen.page.locator("#difference-table tbody tr").all_text_contents()
         assert ["not tested: the test of strong failed" in d for d in differences] == [
@@ -199,15 +199,15 @@ def test_differences_are_paired_by_speaker_and_twins_do_not_differ(browser, path
         assert "linked less often under strong" in rows[0]
         assert "no difference shown" in rows[2]
         lead = seen.page.locator(".lead").text_content()
-        assert lead.startswith("Lowest linkability: strong")
-        assert "It is shown to be lower than that of weak <b>bold</b>, twin." in lead
+        assert lead.startswith("Best protected: strong.")
+        assert "That is shown to be less than with weak <b>bold</b>, twin." in lead
         price = words.estimate(runs[1].utility.get("wer"))
-        assert lead.endswith(f"The price: {price} of the words are recognised wrongly.")
+        assert f"The price: {price} of the words are recognised wrongly, " in lead
 
 
 def test_twins_alone_are_not_ranked_in_words(runs, tmp_path):
     write_compare([runs[0], runs[2]], tmp_path / "c.html")
-    assert "not shown to be lower than that of any other" in (tmp_path / "c.html").read_text()
+    assert "not shown to be less than with any other" in (tmp_path / "c.html").read_text()
 
 
 def test_phone_contrast_headings_and_no_script(browser, path):

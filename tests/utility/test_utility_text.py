@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from voxrisk.types import InputError
 from voxrisk.utility.text import normalise, number_words
-from voxrisk.utility.wer import Errors, character_errors, error_rate, word_errors
+from voxrisk.utility.wer import WordErrors, character_errors, word_error_rate, word_errors
 
 
 @pytest.mark.parametrize(
@@ -60,24 +60,24 @@ WORDS = st.lists(st.sampled_from(["red", "green", "blue"]), max_size=8)
 def test_errors_are_counted_against_the_reference(reference: list[str], heard: list[str]) -> None:
     """Words and errors obey the laws of an edit distance."""
     found = word_errors(" ".join(reference), " ".join(heard))
-    assert found.said == len(reference)
+    assert found.words == len(reference)
     assert found.hits + found.substitutions + found.insertions == len(heard)
     assert abs(len(reference) - len(heard)) <= found.errors <= max(len(reference), len(heard))
     assert (found.errors == 0) == (reference == heard)
 
 
 def test_words_where_none_were_said_are_insertions() -> None:
-    assert word_errors("...", "thank you") == Errors(0, 0, 0, 2)
+    assert word_errors("...", "thank you") == WordErrors(0, 0, 0, 2)
 
 
 def test_a_word_error_rate_needs_words_and_their_speakers() -> None:
     nothing = word_errors("...", "")
-    assert nothing == Errors(0, 0, 0, 0)
-    assert word_errors("two words", "") == Errors(0, 0, 2, 0)
+    assert nothing == WordErrors(0, 0, 0, 0)
+    assert word_errors("two words", "") == WordErrors(0, 0, 2, 0)
     with pytest.raises(InputError, match="the transcripts hold no words"):
-        error_rate("wer", [nothing], ["s"])
+        word_error_rate([nothing], ["s"])
     with pytest.raises(InputError, match="1 utterances but 2 speakers; give one for each"):
-        error_rate("wer", [word_errors("a", "a")], ["s", "t"])
+        word_error_rate([word_errors("a", "a")], ["s", "t"])
 
 
 @given(st.text("abc 今天", min_size=0, max_size=12), st.text("abc 今天", min_size=0, max_size=12))
@@ -91,4 +91,4 @@ def test_character_errors_are_an_edit_distance_without_spaces(said: str, heard: 
             new.append(min(row[j] + 1, new[-1] + 1, row[j - 1] + (a != b)))
         row = new
     found = character_errors(said, heard, language="zh")
-    assert (found.errors, found.said) == (row[-1], len(left))
+    assert (found.errors, found.words) == (row[-1], len(left))

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from voxrisk.cli.engine import Engine
+
 
 def align(
     corpus: Annotated[Path, typer.Argument(help="A corpus of English speech with its text.")],
@@ -12,6 +14,7 @@ def align(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes; else one for each core.")
     ] = None,
+    engine: Engine = "local",
     force: Annotated[bool, typer.Option("--force", help="Write over what is there.")] = False,
 ) -> None:
     """Find the time of each word of a known text (English; the model is built in).

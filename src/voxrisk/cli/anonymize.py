@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from voxrisk.cli.engine import Engine
+
 
 def anonymize(
     corpus: Annotated[Path, typer.Argument(help="The corpus to protect, in any known form.")],
@@ -42,8 +44,12 @@ def anonymize(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes; default: all cores.")
     ] = None,
+    engine: Engine = "local",
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite what OUT holds.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Begin this run anew, also where it is finished.")
+    ] = False,
 ) -> None:
     """Anonymize a corpus: same ids, FLAC 16 kHz, a manifest with target, parameters and seed.
 
@@ -77,6 +83,7 @@ def anonymize(
         seed=seed,
         workers=workers,
         force=force,
+        fresh=fresh,
     )
     summary = {
         "out": str(out),

@@ -1,5 +1,7 @@
 """``voxrisk report`` and ``voxrisk compare``: pages from the results of finished runs."""
 
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +17,7 @@ Example:
 REPORT_EXAMPLE = """\b
 Example:
   voxrisk report runs/mcadams --pdf --force
-  voxrisk report runs/mcadams --format latex --format bibtex
+  voxrisk report runs/mcadams --format latex --format bibtex --format svg
 """
 Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
 
@@ -27,42 +29,63 @@ def report(
     ] = None,
     formats: Annotated[
         list[str] | None,
-        typer.Option("--format", help="html, csv, latex, markdown or bibtex; repeat for several."),
+        typer.Option(
+            "--format",
+            help="html, pdf, csv, latex, markdown, bibtex, svg or png; repeat for several.",
+        ),
     ] = None,
     pdf: Annotated[bool, typer.Option("--pdf", help="Also print it to PDF.")] = False,
     force: Force = False,
 ) -> None:
-    """Write the report of a finished run again, or its tables, from its results.json.
+    """Write the report of a finished run again, or its tables and figures, from its results.json.
 
-    Tables of attackers and of sets of trials, and the papers to cite, go to the folder tables of
-    the run, or to the folder given with -o.
+    Tables and the papers to cite go to the folder tables of the run, figures to figures, or both
+    to the folder given with -o, where no page is asked for.
     """
     from voxrisk.files.results import read_times
-    from voxrisk.report.export import FOLDER, FORMATS, write_tables
-    from voxrisk.report.html import write_pdf, write_report
+    from voxrisk.report import run_figures
+    from voxrisk.report.export import FOLDER, FORMATS, TEXTS, write_tables
+    from voxrisk.report.html import write_report
     from voxrisk.results import Results
 
-    wanted = list(dict.fromkeys(formats or ["html"]))
+    wanted = list(dict.fromkeys([*(formats or ["html"]), *(["pdf"] if pdf else [])]))
     if unknown := [name for name in wanted if name not in FORMATS]:
         raise InputError(f"no format {unknown[0]!r}; known are {', '.join(FORMATS)}")
     results = Results.read(run)
     home = run if run.is_dir() else run.parent
-    tables = [name for name in wanted if name != "html"]
-    if tables:
-        folder = output if output and "html" not in wanted else home / FOLDER
-        for file in write_tables(results, folder, tables, force=force):
-            print(file)
-    if "html" not in wanted:
+    pages = [name for name in wanted if name in ("html", "pdf")]
+    aside = output if output and not pages else None
+    if tables := [name for name in wanted if name in TEXTS]:
+        _print(write_tables(results, aside or home / FOLDER, tables, force=force))
+    if drawn := [name for name in wanted if name in run_figures.ENDINGS]:
+        folder = aside or home / run_figures.FOLDER
+        _print(run_figures.write_figures(results, folder, drawn, force=force))
+    if pages:
+        path = output or home / f"report.{pages[0]}"
+        files = {name: path.with_suffix(f".{name}") for name in pages}
+        for file in files.values():
+            _free(file, force=force)
+        _write_pages(lambda page: write_report(results, page, run=read_times(run)), files)
+        print(f"Look at {' and '.join(map(str, files.values()))}")
+
+
+def _print(files: Sequence[Path]) -> None:
+    for file in files:
+        print(file)
+
+
+def _write_pages(write: Callable[[Path], None], files: dict[str, Path]) -> None:
+    """The page, and what is printed from it; a PDF alone leaves no page behind."""
+    from voxrisk.report.pdf import write_pdf
+
+    if "html" in files:
+        write(files["html"])
+        if "pdf" in files:
+            write_pdf(files["html"], files["pdf"])
         return
-    path = output or home / "report.html"
-    _free(path, force=force)
-    if pdf:
-        _free(path.with_suffix(".pdf"), force=force)
-    write_report(results, path, run=read_times(run))
-    print(f"Look at {path}")
-    if pdf:
-        write_pdf(path, path.with_suffix(".pdf"))
-        print(f"and {path.with_suffix('.pdf')}")
+    with tempfile.TemporaryDirectory() as aside:
+        write(Path(aside, "report.html"))
+        write_pdf(Path(aside, "report.html"), files["pdf"])
 
 
 def compare(

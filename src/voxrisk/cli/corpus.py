@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from voxrisk.cli.engine import Engine
+
 if TYPE_CHECKING:
     from voxrisk.corpus.check import Findings
     from voxrisk.corpus.splits import Split
@@ -48,6 +50,7 @@ def check(
         float, typer.Option(min=0.0, help="Shorter utterances are a problem.")
     ] = 0.5,
     workers: Workers = None,
+    engine: Engine = "local",
     as_json: Json = False,
 ) -> None:
     """Find files that are missing, unreadable, short, silent, clipped, doubled or mis-sampled.

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from voxrisk.cli.engine import Engine
 from voxrisk.types import InputError
 
 
@@ -20,6 +21,7 @@ def embed(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes; one for each core.")
     ] = None,
+    engine: Engine = "local",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Write over what is there.")] = False,
 ) -> None:

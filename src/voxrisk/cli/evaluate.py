@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from voxrisk.cli.engine import Engine
 from voxrisk.types import InputError
 
 if TYPE_CHECKING:
@@ -158,10 +159,17 @@ def evaluate(
     stages: Annotated[
         Path | None, typer.Option(help="Where finished stages are kept; runs may share it.")
     ] = None,
+    engine: Engine = "local",
     pdf: Annotated[bool, typer.Option("--pdf", help="Write report.pdf too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json.")] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Write over the results of another evaluation.")
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Anonymize again, also where finished speech is there.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would run, and about how long; do nothing.")
     ] = False,
 ) -> None:
     """Who can still be recognised, by whom, how surely, and what the speech is still good for.
@@ -170,11 +178,11 @@ def evaluate(
     stopped goes on where it was; a stage is done again only when something it depends on changed.
     """
     from voxrisk.corpus.trials import pair_lists
+    from voxrisk.pipeline.dry_run import look_ahead
     from voxrisk.pipeline.entered import evaluate_entry
     from voxrisk.pipeline.entry import Entry, named_files, one_file, read_entry
     from voxrisk.pipeline.evaluate import evaluate_speech
     from voxrisk.pipeline.evaluation import Evaluation, read_yaml
-    from voxrisk.pipeline.stages import say
     from voxrisk.protect.anonymizers import parse_options
 
     choices = {
@@ -228,6 +236,9 @@ def evaluate(
             )
         changes = {k: v for k, v in made.items() if k in said}
         entry = replace(begun, **changes) if begun else Entry(**made)  # type: ignore[arg-type]
+        if dry_run:
+            print(f"  measure {entry.kind} as given: {', '.join(entry.embeddings or entry.scores)}")
+            return
         _told(evaluate_entry(entry, output, force=force), output, pdf=pdf, as_json=as_json)
         return
     if lonely := [name for name, value in sources.items() if value]:
@@ -243,19 +254,23 @@ def evaluate(
         )
     else:
         chosen = Evaluation(**choices)  # type: ignore[arg-type]
-    say(f"effort {chosen.effort}: {chosen.limits.words}")
-    results = evaluate_speech(chosen, output, stages=stages, force=force)
+    if dry_run:
+        print(look_ahead(chosen, output, stages=stages, fresh=fresh).text())
+        return
+    results = evaluate_speech(chosen, output, stages=stages, force=force, fresh=fresh)
     _told(results, output, pdf=pdf, as_json=as_json)
 
 
 def _told(results: "Results", output: Path, *, pdf: bool, as_json: bool) -> None:
     """Write the pages of a run, and print what it found."""
     from voxrisk.files.results import read_times
+    from voxrisk.report import run_figures
     from voxrisk.report.export import FOLDER, write_tables
     from voxrisk.report.html import write_pdf, write_report
 
     write_report(results, output / "report.html", run=read_times(output))
     write_tables(results, output / FOLDER)
+    run_figures.write_figures(results, output / run_figures.FOLDER)
     if pdf:
         write_pdf(output / "report.html", output / "report.pdf")
     if as_json:
@@ -277,6 +292,7 @@ def _told(results: "Results", output: Path, *, pdf: bool, as_json: bool) -> None
             print(f"  - {step.text}")
     print(f"\nReport: {output / 'report.html'}")
     print(f"Tables as CSV, LaTeX and Markdown, and papers to cite: {output / FOLDER}")
+    print(f"Figures as SVG and PNG: {output / run_figures.FOLDER}")
     print(f"Names behind pseudonyms and files behind warnings: {output / 'private'}")
 
 

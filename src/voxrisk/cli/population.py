@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from voxrisk.cli.engine import Engine
 from voxrisk.progress import log
 from voxrisk.types import InputError
 
@@ -82,6 +83,7 @@ def population(
     confidence: Annotated[float, typer.Option(min=0.5, max=0.999)] = 0.95,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     workers: Annotated[int | None, typer.Option(min=1, help="Threads; default: all cores.")] = None,
+    engine: Engine = "local",
     reveal: Annotated[
         bool, typer.Option("--reveal-speakers", help="Write speaker ids, not pseudonyms.")
     ] = False,

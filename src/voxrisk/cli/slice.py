@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from voxrisk.cli.engine import Engine
+
 
 def slice_(
     corpus: Annotated[Path, typer.Argument(help="The corpus to cut, usually anonymized already.")],
@@ -50,6 +52,7 @@ def slice_(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes; else one for each core.")
     ] = None,
+    engine: Engine = "local",
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace earlier slices.")] = False,
 ) -> None:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from voxrisk.cli.engine import Engine
+
 if TYPE_CHECKING:
     from voxrisk.types import Estimate
     from voxrisk.utility import Utility
@@ -46,6 +48,7 @@ def utility(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes; default: all cores.")
     ] = None,
+    engine: Engine = "local",
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite what OUT holds.")] = False,
 ) -> None:

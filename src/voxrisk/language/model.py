@@ -1,6 +1,6 @@
 """What a language model is to the rest of voxrisk: the probability of a word after others."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 START = "<s>"  # in the place of a word: here a sentence begins
@@ -14,6 +14,10 @@ class LanguageModel(Protocol):
     """
 
     identity: str
+
+    @property
+    def words(self) -> Collection[str]:
+        """Those it knows."""
 
     def log_prob(self, word: str, context: Sequence[str]) -> float:
         """Natural logarithm of P(word | context); always finite.

@@ -219,8 +219,8 @@ def _interval_of_ratio(
         return replace(root, low=min(low, value), high=max(high, value))
     if (lost := float((ratio == 0.0).mean())) > (1.0 - confidence) / 2.0:
         raise InputError(
-            f"no protected voice stands out in {lost:.0%} of the resamples (D_diag(PP) is 0): G_VD "
-            f"is {value:.1f} dB here and has no lower limit"
+            f"no protected voice stands out in {100 * lost:.0f}\u00a0% of the resamples "
+            f"(D_diag(PP) is 0): G_VD is {value:.1f} dB here and has no lower limit"
         )
     draws = 10.0 * np.log10(ratio[ratio > 0.0])
     return corrected_interval(draws, value, speakers=speakers, confidence=confidence)

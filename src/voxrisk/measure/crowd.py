@@ -28,7 +28,7 @@ from voxrisk.measure.conversations import (
 )
 from voxrisk.measure.isolation import singling_out
 from voxrisk.measure.population import Collector, Population, Protocol
-from voxrisk.measure.scorers import Scorer, cosine, pairs, ready
+from voxrisk.measure.scorers import Scorer, Spread, cosine, here, pairs, ready
 from voxrisk.types import Embeddings, InputError
 
 
@@ -46,6 +46,7 @@ def measure_crowd(
     attacker: str = "attacker",
     scorer: Scorer = cosine,
     protocol: Protocol | None = None,
+    spread: Spread = here,
 ) -> Population:
     """Measure how well speakers can be singled out and linked, for every L and N at once.
 
@@ -62,6 +63,7 @@ def measure_crowd(
         attacker: Name.
         scorer: How two voices are compared.
         protocol: Lengths, population sizes and everything else that is chosen.
+        spread: Who does the work; by default the cores of this machine.
 
     Raises:
         InputError: If a tested speaker is not enrolled, an utterance is on both sides, the
@@ -74,7 +76,7 @@ def measure_crowd(
         tested = of_speakers(tested, enrolled.speaker)
     check_sides(enrolled, tested)
     sides = Roles(enrolled, tested)
-    return _curves(sides, sides, attacker, scorer, p)
+    return _curves(sides, sides, attacker, scorer, p, spread)
 
 
 def crowd_of_sets(
@@ -84,6 +86,7 @@ def crowd_of_sets(
     attacker: str = "attacker",
     scorer: Scorer = cosine,
     protocol: Protocol | None = None,
+    spread: Spread = here,
 ) -> Population:
     """The study of the paper: set A of many speakers, set B of those to be looked for.
 
@@ -97,6 +100,7 @@ def crowd_of_sets(
         attacker: Name.
         scorer: How two voices are compared.
         protocol: Lengths, population sizes and everything else that is chosen.
+        spread: Who does the work; by default the cores of this machine.
 
     Raises:
         InputError: As :func:`measure_crowd`, with A enrolled and B tested.
@@ -109,16 +113,18 @@ def crowd_of_sets(
         b = of_speakers(b, a.speaker)
     check_sides(a, b)
     return _curves(
-        Roles(enrolled=a, tested=b), Roles(enrolled=b, tested=a), attacker, scorer, p
+        Roles(enrolled=a, tested=b), Roles(enrolled=b, tested=a), attacker, scorer, p, spread
     )  # fmt: skip
 
 
-def _curves(link: Roles, isolate: Roles, attacker: str, scorer: Scorer, p: Protocol) -> Population:
+def _curves(
+    link: Roles, isolate: Roles, attacker: str, scorer: Scorer, p: Protocol, spread: Spread
+) -> Population:
     """Every L: who links with what, and who isolates whom."""
     names, models = speaker_means(link.enrolled)
     voices, predicates = speaker_means(isolate.enrolled, at_most=p.enroll_utterances, seed=p.seed)
     p.check_sizes(names.size, link.enrolled.source)
-    found = Collector(p)
+    found = Collector(p, spread)
     for length in p.lengths:
         spoken = conversations(link.tested, length, at_most=p.trials, seed=p.seed)
         own = np.searchsorted(names, np.repeat(spoken.speaker, spoken.count))
@@ -142,7 +148,7 @@ def _curves(link: Roles, isolate: Roles, attacker: str, scorer: Scorer, p: Proto
         isolation = singling_out(
             predicates[chosen], np.searchsorted(crowd.speaker, voices[chosen]), crowd,
             p.sizes_up_to(crowd.speaker.size).tolist(), folds=p.folds, draws=p.draws, seed=p.seed,
-            scorer=scorer, threads=p.threads,
+            scorer=scorer, threads=p.threads, spread=spread,
         )  # fmt: skip
         found.isolate(isolation, crowd.speaker, length)
         found.exclude(length, linkability=spoken.excluded, singling_out=crowd.excluded)
@@ -157,6 +163,7 @@ def crowd_of_scores(
     length: int = 1,
     attacker: str = "attacker",
     protocol: Protocol | None = None,
+    spread: Spread = here,
 ) -> Population:
     """As :func:`measure_crowd` from a ready score matrix; without Singling Out, which needs more.
 
@@ -167,6 +174,7 @@ def crowd_of_scores(
         length: The L of the trials, to be recorded.
         attacker: Name.
         protocol: Only sizes, estimator, seed, intervals and threads are used.
+        spread: Who does the work; by default the cores of this machine.
     """
     p = protocol or Protocol()
     scores, enroll, trial = np.asarray(scores), np.asarray(enroll), np.asarray(trial)
@@ -191,7 +199,7 @@ def crowd_of_scores(
             f"{scores[row, column]}; score it again"
         )
     p.check_sizes(names.size, "the score matrix")
-    found = Collector(p)
+    found = Collector(p, spread)
     own = np.searchsorted(names, trial)
     found.link(ready(scores[order].T), own, names, length)
     return found.population(attacker)

@@ -19,7 +19,18 @@ from numpy.typing import NDArray
 
 from voxrisk.measure import _isolation
 from voxrisk.measure.conversations import Conversations, Floats, Ints
-from voxrisk.measure.scorers import Scorer, Scores, cosine, n_threads, pairs, run
+from voxrisk.measure.scorers import (
+    Pairs,
+    Scorer,
+    Scores,
+    Spread,
+    cosine,
+    here,
+    n_threads,
+    pairs,
+    run,
+    sealed,
+)
 from voxrisk.types import InputError
 
 PAPER_CHANCE = math.exp(-1.0)
@@ -99,6 +110,7 @@ def singling_out(
     seed: int = 0,
     scorer: Scorer = cosine,
     threads: int | None = None,
+    spread: Spread = here,
 ) -> Isolation:
     """Try to isolate somebody with each predicate, for every population size at once.
 
@@ -122,6 +134,7 @@ def singling_out(
         seed: Of the draws.
         scorer: How two voices are compared, see :mod:`voxrisk.measure.scorers`.
         threads: Default: all processors.
+        spread: Who does the predicates, e.g. the workers of a cluster.
     """
     wanted = np.unique(np.asarray(sizes, dtype=np.int64))
     count = tested.count
@@ -136,25 +149,51 @@ def singling_out(
             "one to test are needed"
         )
     rank = count[own] - 1
-    who = np.empty((len(predicates), draws, folds, wanted.size), dtype=np.int32)
     streams = _streams(seed, len(predicates), draws)
-    workers = n_threads(threads)
-
     everyone = pairs(predicates, tested.vectors, enroll_rows=True, scorer=scorer)
-
-    def work(scores: Scores, start: int, part: slice) -> None:
-        vectors = everyone.rows(slice(start, None))
-        for i in range(part.start, part.stop):
-            p = start + i
-            _isolation.isolate(
-                scores[i], everyone.slack, vectors[i % len(vectors)], everyone.right,
-                tested.first, own[p], wanted, streams[p], folds, 2 * int(rank[p]) + 6, who[p],
-            )  # fmt: skip
-
-    with ThreadPoolExecutor(workers) as pool:
-        for rows, scores in everyone.blocks(megabytes=64):
-            run(pool, partial(work, scores, rows.start), len(scores), 4 * workers)
+    search = _Search(everyone, tested.first, own, wanted, rank, streams, folds, threads)
+    who = np.concatenate(spread(search, len(predicates), label="single out"))
     return Isolation(wanted, who, own, _chance(wanted, rank, float((count - 1).mean())))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Search:
+    """All that is needed to look for somebody with some of the predicates."""
+
+    pairs: Pairs
+    first: Ints
+    own: Ints
+    sizes: Ints
+    rank: Ints
+    streams: NDArray[np.uint64]
+    folds: int
+    threads: int | None
+
+    def __call__(self, rows: slice, threads: int | None) -> NDArray[np.int32]:
+        """Who is isolated, ``(part, draws, folds, s)``."""
+        everyone, first, sizes = self.pairs.sealed(), sealed(self.first), sealed(self.sizes)
+        own, streams, shape = (
+            self.own,
+            sealed(self.streams),
+            (self.streams.shape[1], self.folds, self.sizes.size),
+        )
+        who = np.empty((rows.stop - rows.start, *shape), dtype=np.int32)
+
+        def work(scores: Scores, start: int, part: slice) -> None:
+            vectors = everyone.rows(slice(start, None))
+            for i in range(part.start, part.stop):
+                p = start + i
+                _isolation.isolate(
+                    scores[i], everyone.slack, vectors[i % len(vectors)], everyone.right,
+                    first, own[p], sizes, streams[p], self.folds,
+                    2 * int(self.rank[p]) + 6, who[p - rows.start],
+                )  # fmt: skip
+
+        workers = n_threads(threads or self.threads)
+        with ThreadPoolExecutor(workers) as pool:
+            for block, scores in everyone.blocks(megabytes=64, within=rows):
+                run(pool, partial(work, scores, block.start), len(scores), 4 * workers)
+        return who
 
 
 def _chance(sizes: Ints, rank: Ints, calibration: float) -> Floats:

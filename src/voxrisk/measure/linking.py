@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from voxrisk.measure import _pairs
 from voxrisk.measure.conversations import Floats, Ints
 from voxrisk.measure.curve import Roc
-from voxrisk.measure.scorers import Pairs, Scores, n_threads, run
+from voxrisk.measure.scorers import Pairs, Scores, Spread, here, n_threads, run, sealed
 from voxrisk.types import InputError
 
 _BUCKETS = 1 << 17
@@ -63,24 +63,92 @@ class Ranking:
         return replace(self.roc, equal=self.roc.equal * share, gap=self.roc.gap * share)
 
     def resample(
-        self, weights: NDArray[np.int32], sizes: Ints, *, threads: int | None = None
+        self,
+        weights: NDArray[np.int32],
+        sizes: Ints,
+        *,
+        threads: int | None = None,
+        spread: Spread = here,
     ) -> dict[str, Floats]:
         """EER ``(r,)``, D_ECE ``(r,)`` and log10 l ``(r, sizes)`` for weights ``(r, enrolled)``."""
-        run_of = np.searchsorted(self.roc.score, self.score)
-        workers = n_threads(threads)
-
-        def work(rows: NDArray[np.int32]) -> Floats:
-            return _pairs.resample_curve(
-                rows, self.own, run_of, self.columns, self.places, self.roc.score.size, sizes - 1
-            )
-
-        with ThreadPoolExecutor(workers) as pool:
-            table = np.concatenate(list(pool.map(work, np.array_split(weights, 4 * workers))))
+        work = partial(_resample_rows, self, weights, sizes, threads)
+        table = np.concatenate(spread(work, len(weights), label="intervals"))
         table = table[~np.isnan(table[:, 0])]
         return {"rocch_eer": table[:, 0], "d_ece": table[:, 1], "log10_l": table[:, 2:]}
 
 
-def rank_trials(pairs: Pairs, own: Ints, *, seed: int = 0, threads: int | None = None) -> Ranking:
+def _resample_rows(
+    ranking: Ranking,
+    weights: NDArray[np.int32],
+    sizes: Ints,
+    most: int | None,
+    part: slice,
+    threads: int | None,
+) -> Floats:
+    """The figures ``(part, 2 + sizes)`` of some rows of the weights."""
+    r, workers = ranking, n_threads(threads or most)
+    run_of = np.searchsorted(r.roc.score, r.score)
+    own, columns, places = sealed(r.own), sealed(r.columns), sealed(r.places)
+
+    def work(rows: NDArray[np.int32]) -> Floats:
+        return _pairs.resample_curve(
+            sealed(rows), own, run_of, columns, places, r.roc.score.size, sizes - 1
+        )
+
+    with ThreadPoolExecutor(workers) as pool:
+        return np.concatenate(list(pool.map(work, np.array_split(weights[part], 4 * workers))))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Comparison:
+    """All that is needed to place some trials among everybody enrolled."""
+
+    pairs: Pairs
+    own: Ints
+    mine: Floats
+    target: Floats
+    near: float
+    table: tuple[float, float, NDArray[np.int32], NDArray[np.int32]]
+    columns: NDArray[np.int32]
+    threads: int | None
+
+    def __call__(self, rows: slice, threads: int | None) -> tuple[Ints, NDArray[np.int32], Ints]:
+        """Of some trials: others at least as high, places of the chosen ones, counts of all."""
+        pairs, own, first = self.pairs.sealed(), sealed(self.own), rows.start
+        mine, target, columns = sealed(self.mine), sealed(self.target), sealed(self.columns)
+        low, scale, code, begin = self.table
+        near, table = self.near, (low, scale, sealed(code), sealed(begin))
+        higher = np.empty(rows.stop - first, dtype=np.int64)
+        places = np.empty((higher.size, columns.shape[1]), dtype=np.int32)
+        counts = np.zeros(2 * target.size + 2, dtype=np.int64)
+        lock = Lock()
+
+        def work(scores: Scores, start: int, part: slice) -> None:
+            at = slice(start + part.start, start + part.stop)
+            out = slice(at.start - first, at.stop - first)
+            these, trial, right = scores[part], pairs.rows(at), pairs.right
+            found = np.zeros_like(counts)
+            _pairs.count_at_least(these, pairs.slack, right, trial, own[at], mine[at], higher[out])
+            _pairs.count_between(these, near, right, trial, own[at], target, *table, found)
+            _pairs.places_of(these, near, right, trial, target, *table, columns[at], places[out])
+            with lock:
+                np.add(counts, found, out=counts)
+
+        workers = n_threads(threads or self.threads)
+        with ThreadPoolExecutor(workers) as pool:
+            for block, scores in pairs.blocks(megabytes=24, within=rows):
+                run(pool, partial(work, scores, block.start), len(scores), 2 * workers)
+        return higher, places, counts
+
+
+def rank_trials(
+    pairs: Pairs,
+    own: Ints,
+    *,
+    seed: int = 0,
+    threads: int | None = None,
+    spread: Spread = here,
+) -> Ranking:
     """Compare every trial with every enrolled speaker, block by block.
 
     Args:
@@ -88,31 +156,18 @@ def rank_trials(pairs: Pairs, own: Ints, *, seed: int = 0, threads: int | None =
         own: ``(trials,)`` the right column of each trial.
         seed: Of the choice of pairs for the bootstrap.
         threads: Default: all processors.
+        spread: Who does the blocks, e.g. the workers of a cluster.
     """
-    workers = n_threads(threads)
     mine = pairs.at(own)
     target, times = np.unique(mine, return_counts=True)
     near = _typical_slack(pairs, own, mine)
     table = _pairs.bucket_table(target, near, _BUCKETS)
     columns = _other_columns(own, pairs.shape[1], seed)
-    places = np.empty(columns.shape, dtype=np.int32)
-    higher = np.empty(own.size, dtype=np.int64)
-    counts = np.zeros(2 * target.size + 2, dtype=np.int64)
-    lock = Lock()
-
-    def work(scores: Scores, start: int, part: slice) -> None:
-        rows = slice(start + part.start, start + part.stop)
-        here, trial, right = scores[part], pairs.rows(rows), pairs.right
-        found = np.zeros_like(counts)
-        _pairs.count_at_least(here, pairs.slack, right, trial, own[rows], mine[rows], higher[rows])
-        _pairs.count_between(here, near, right, trial, own[rows], target, *table, found)
-        _pairs.places_of(here, near, right, trial, target, *table, columns[rows], places[rows])
-        with lock:
-            np.add(counts, found, out=counts)
-
-    with ThreadPoolExecutor(workers) as pool:
-        for rows, scores in pairs.blocks(megabytes=24):
-            run(pool, partial(work, scores, rows.start), len(scores), 2 * workers)
+    compare = _Comparison(pairs, own, mine, target, near, table, columns, threads)
+    found = spread(compare, own.size, label="link")
+    higher = np.concatenate([part[0] for part in found])
+    places = np.concatenate([part[1] for part in found])
+    counts = np.sum([part[2] for part in found], axis=0)
     equal, gap = counts[1:-1:2].astype(float), counts[0::2].astype(float)
     roc = Roc(target, times.astype(float), equal, gap)
     return Ranking(pairs.shape[1], own, mine, higher, roc, columns, places)

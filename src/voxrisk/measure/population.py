@@ -14,7 +14,7 @@ from voxrisk.measure.figures import FIGURES, score_intervals
 from voxrisk.measure.intervals import rate_interval
 from voxrisk.measure.isolation import PAPER_CHANCE, Isolation
 from voxrisk.measure.resampling import MIN_SPEAKERS, few_speakers, speaker_weights
-from voxrisk.measure.scorers import Pairs
+from voxrisk.measure.scorers import Pairs, Spread, here
 from voxrisk.measure.zebra import (
     expected_disclosure,
     worst_case_ceiling,
@@ -166,8 +166,9 @@ class Population:
 class Collector:
     """Gathers estimates and speakers while the lengths are worked through."""
 
-    def __init__(self, protocol: Protocol) -> None:
+    def __init__(self, protocol: Protocol, spread: Spread = here) -> None:
         self.p = protocol
+        self.spread = spread
         self.estimates: list[Estimate] = []
         self.risks: list[SpeakerRisk] = []
         self.excluded: dict[str, dict[str, list[str]]] = {}
@@ -176,7 +177,9 @@ class Collector:
         """Linkability and the score metrics of one L."""
         p, n = self.p, names.size
         sizes = p.sizes_up_to(n)
-        ranking = linking.rank_trials(scores, own, seed=p.seed, threads=p.threads)
+        ranking = linking.rank_trials(
+            scores, own, seed=p.seed, threads=p.threads, spread=self.spread
+        )
         if p.estimator == "exact":
             linked = linking.linkability(ranking.higher, n, sizes.tolist())
         else:
@@ -195,7 +198,7 @@ class Collector:
             everyone[:, speaker] = weights
             if others.size >= MIN_SPEAKERS:
                 everyone[:, others] = self._drawn(others.size, 1)
-            draws = ranking.resample(everyone, sizes, threads=p.threads)
+            draws = ranking.resample(everyone, sizes, threads=p.threads, spread=self.spread)
         counts = {"trial": own.size, "speaker": speaker.size, "enrolled": n}
         eer, d_ece = rocch_eer(ranking.roc), expected_disclosure(ranking.roc)
         for s, size in enumerate(sizes.tolist()):

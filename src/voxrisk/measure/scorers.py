@@ -9,8 +9,8 @@ import itertools
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,12 +62,13 @@ class Pairs:
     right: Floats
     scores: Callable[[slice], Scores]
 
-    def blocks(self, megabytes: int) -> Iterator[tuple[slice, Scores]]:
-        """Scores of consecutive rows, about so many megabytes of them at a time."""
+    def blocks(self, megabytes: int, within: slice | None = None) -> Iterator[tuple[slice, Scores]]:
+        """Scores of consecutive rows, all or some, about so many megabytes of them at a time."""
         rows, columns = self.shape
+        first, last = (within.start, within.stop) if within else (0, rows)
         step = max(1, min(rows, megabytes * 2**18 // columns))
-        for start in range(0, rows, step):
-            part = slice(start, min(start + step, rows))
+        for start in range(first, last, step):
+            part = slice(start, min(start + step, last))
             yield part, self.scores(part)
 
     def at(self, column: NDArray[np.int64]) -> Floats:
@@ -79,12 +80,35 @@ class Pairs:
             out[part] = scores[np.arange(len(scores)), column[part]]
         return out
 
+    def sealed(self) -> "Pairs":
+        """The same, with vectors that cannot be written to, see :func:`sealed`."""
+        return replace(self, left=sealed(self.left), right=sealed(self.right))
+
     def rows(self, part: slice) -> Floats:
         """The exact vectors of some rows, or the stub."""
         return self.left[part] if self.slack >= 0 else self.left
 
 
 _STUB: Floats = np.zeros((1, 1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Products:
+    """Scores as inner products, in single precision; a class, so that workers can be sent it."""
+
+    left: NDArray[np.float32]
+    right: NDArray[np.float32]
+
+    def __call__(self, part: slice) -> Scores:
+        return self.left[part] @ self.right.T
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ready:
+    table: Scores
+
+    def __call__(self, part: slice) -> Scores:
+        return np.ascontiguousarray(self.table[part])
 
 
 def pairs(rows: Floats, columns: Floats, *, enroll_rows: bool, scorer: Scorer = cosine) -> Pairs:
@@ -99,15 +123,13 @@ def pairs(rows: Floats, columns: Floats, *, enroll_rows: bool, scorer: Scorer = 
     # Rounding the vectors and summing d products in single precision: at most d + 2 roundings.
     slack = (left.shape[1] + 2) * 2.0**-24 * _longest(left) * _longest(right)
     shape = (len(rows), len(columns))
-    return Pairs(shape, slack, left, right, lambda part: left32[part] @ right32.T)
+    return Pairs(shape, slack, left, right, _Products(left32, right32))
 
 
 def ready(scores: Scores) -> Pairs:
     """Scores that are there already: ``(n_rows, n_columns)``."""
     rows, columns = scores.shape
-    return Pairs(
-        (rows, columns), -1.0, _STUB, _STUB, lambda part: np.ascontiguousarray(scores[part])
-    )
+    return Pairs((rows, columns), -1.0, _STUB, _STUB, _Ready(scores))
 
 
 def _called(
@@ -131,6 +153,37 @@ def _called(
 
 def _longest(vectors: Floats) -> float:
     return float(np.sqrt(np.einsum("ij,ij->i", vectors, vectors).max()))
+
+
+Array = TypeVar("Array", bound=NDArray[Any])
+Result = TypeVar("Result")
+
+
+def sealed(array: Array) -> Array:
+    """The same array, not to be written to.
+
+    So it comes to a worker of a cluster anyway, and compiled code is another one for it. With all
+    arrays sealed here too, nothing is compiled twice.
+    """
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+class Spread(Protocol):
+    """Who does ``work(part, threads)`` on parts that together are ``range(count)``, in order."""
+
+    def __call__(
+        self, work: Callable[[slice, int | None], Result], count: int, *, label: str = ""
+    ) -> list[Result]:
+        """What ``work`` gave for each part."""
+
+
+def here(
+    work: Callable[[slice, int | None], Result], count: int, *, label: str = ""
+) -> list[Result]:
+    """All at once on this machine, with as many threads as ``work`` likes."""
+    return [work(slice(0, count), None)]
 
 
 def n_threads(threads: int | None) -> int:

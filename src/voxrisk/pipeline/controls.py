@@ -84,7 +84,7 @@ def failed_attackers(controls: Sequence[Control]) -> set[str]:
 
 
 def _percent(value: float) -> str:
-    return f"{100 * value:.1f} %"
+    return f"{100 * value:.1f}\u00a0%"
 
 
 def _pairs(speech: Speech) -> Control:
@@ -329,7 +329,7 @@ def _words(setting: _Setting, measured: Sequence[AttackResult]) -> Control:
         said += f"; the strongest attacker on voices has {_percent(best.eer.value)}"
         if better:
             share = min((0.5 - value.value) / max(0.5 - best.eer.value, 1e-9), 1.0)
-            said += f". Words may explain up to {share:.0%} of the distance from guessing"
+            said += f". Words may explain up to {100 * share:.0f}\u00a0% of the way from guessing"
     all_of_it = better and best is not None and value.value <= best.eer.value
     return Control(
         code="words",

@@ -1,8 +1,6 @@
 """``voxrisk evaluate``: from speech to ``results.json``, in the order in which data flows."""
 
 import json
-import platform
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from voxrisk.pipeline.attacks import plan_attacks, run_attacks
 from voxrisk.pipeline.controls import failed_attackers, run_controls
 from voxrisk.pipeline.entered import evaluate_entry
 from voxrisk.pipeline.entry import Entry
+from voxrisk.pipeline.estimate import arrived, set_course
 from voxrisk.pipeline.evaluation import YAML, Evaluation, is_ready, refuse_another_run, write_yaml
 from voxrisk.pipeline.exposure import exposure
 from voxrisk.pipeline.findings import (
@@ -32,7 +31,7 @@ from voxrisk.pipeline.official import choose_sides, side_notices
 from voxrisk.pipeline.pseudonyms import write_shared
 from voxrisk.pipeline.sides import Sides, write_sides
 from voxrisk.pipeline.speech import Speech, prepare_speech
-from voxrisk.pipeline.stages import Stages
+from voxrisk.pipeline.stages import Stages, say
 from voxrisk.pipeline.usefulness import (
     measure_usefulness,
     tell_hearing,
@@ -61,6 +60,7 @@ def evaluate(
     anonymized: Path | str | None = None,
     stages: Path | str | None = None,
     force: bool = False,
+    fresh: bool = False,
     **choices: Any,
 ) -> Results:
     """Who can still be recognised after anonymization, by whom, and how surely.
@@ -71,6 +71,7 @@ def evaluate(
         anonymized: The same utterances, anonymized, under the same ids; or
         stages: Where finished stages are kept; by default inside ``out``.
         force: Write over the results of another evaluation.
+        fresh: Anonymize again, also where finished speech is there.
         **choices: ``anonymizer="knn"``, ``train="other-people"``, ``effort="quick"``,
             ``enroll="enroll.csv"`` and ``trials=["f=trials_f.csv", "m=trials_m.csv"]``, and every
             other attribute of :class:`voxrisk.pipeline.evaluation.Evaluation`. Without speech:
@@ -95,7 +96,8 @@ def evaluate(
         chosen = Evaluation(Path(original), **given)
     except TypeError as error:
         raise InputError(f"{error}; see help(voxrisk.evaluate)") from error
-    return evaluate_speech(chosen, Path(out), stages=Path(stages) if stages else None, force=force)
+    kept = Path(stages) if stages else None
+    return evaluate_speech(chosen, Path(out), stages=kept, force=force, fresh=fresh)
 
 
 def _entered(out: Path, given: dict[str, Any], *, force: bool) -> Results:
@@ -128,22 +130,28 @@ def _several(given: Any) -> list[Any]:
 
 @kept_workers()
 def evaluate_speech(
-    chosen: Evaluation, folder: Path, *, stages: Path | None = None, force: bool = False
+    chosen: Evaluation,
+    folder: Path,
+    *,
+    stages: Path | None = None,
+    force: bool = False,
+    fresh: bool = False,
 ) -> Results:
     """Run the whole chain and write everything into ``folder``; returns the results.
 
-    What is finished stays in ``stages`` (by default ``folder/stages``) and is used again.
+    What is finished stays in ``stages`` (by default ``folder/stages``) and is used again; with
+    ``fresh`` speech is anonymized again.
     """
-    started = time.time()
     refuse_another_run(write_yaml(chosen, folder), folder, force=force)
     folder.mkdir(parents=True, exist_ok=True)
-    kept = Stages(stages or folder / "stages")
+    kept = Stages(stages or folder / "stages", fresh=fresh)
     kept.folder.mkdir(parents=True, exist_ok=True)
+    set_course(chosen, kept)
 
     check_asked(chosen, kept)
     tell_hearing(chosen, kept)
     speech = with_enrolment(chosen, prepare_speech(chosen, kept), kept)
-    found = _attack(chosen, speech, kept, folder)
+    found = attack_speech(chosen, speech, kept, folder)
     useful = measure_usefulness(chosen, speech, kept)
     inferred, doubts = infer_attributes(chosen, speech, kept)
     if (heard := transcripts_control(useful)) is not None:
@@ -154,9 +162,9 @@ def evaluate_speech(
     results = Results(
         kind="evaluate",
         title=chosen.title or f"Speech {speech.anonymizer.description}",
-        corpus=_corpus(chosen, speech),
+        corpus=corpus_facts(chosen, speech),
         anonymizer=speech.anonymizer,
-        encoder=_encoder(chosen.encoder),
+        encoder=encoder_facts(chosen.encoder),
         verdict=give_verdict(
             found.attacks,
             found.controls,
@@ -177,20 +185,14 @@ def evaluate_speech(
     results = replace(results, notices=(*results.notices, *next_steps(results)))
     shared = write_shared(results, folder, people=speech.people, reveal=chosen.reveal)
     write_text(folder / YAML, write_yaml(chosen, folder))
-    facts = {
-        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(started)),
-        "seconds": round(time.time() - started, 1),
-        "stages_run": kept.seconds,
-        "stages_reused": kept.reused,
-        **kept.notes,
-        "machine": platform.platform(),
-    }
+    facts = kept.facts()
+    say(arrived(kept.course, facts["seconds"]))
     write_text(folder / "run.json", json.dumps(facts, indent=1) + "\n")
     return shared
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class Found:
     """What the attacks of a run found, speakers under their own names."""
 
     sides: Sides | None = None
@@ -200,10 +202,10 @@ class _Found:
     notices: tuple[Notice, ...] = ()
 
 
-def _attack(chosen: Evaluation, speech: Speech, stages: Stages, folder: Path) -> _Found:
+def attack_speech(chosen: Evaluation, speech: Speech, stages: Stages, folder: Path) -> Found:
     """Every attack, its figures, and the controls that say whether to believe them."""
     if len(speech.people) < 2:
-        return _Found(notices=(notice("one_speaker"),))
+        return Found(notices=(notice("one_speaker"),))
     sides = choose_sides(chosen, speech, stages)
     write_sides(folder / "scores", sides)
     plan = plan_attacks(chosen, speech, stages)
@@ -211,17 +213,19 @@ def _attack(chosen: Evaluation, speech: Speech, stages: Stages, folder: Path) ->
     similarity, unlike = measure_similarity(chosen, speech, stages)
     notices = [*plan.notices, *failed, *unlike]
     measured = {}
-    for attack in attacks:
-        result, said = measure_attack(chosen, attack, sides, similarity)
-        measured[result.name] = result
-        notices += [n for n in said if n not in notices]
-    controls = run_controls(chosen, speech, sides, attacks, measured, stages)
+    with stages.work("measure", "every attack"):
+        for attack in attacks:
+            result, said = measure_attack(chosen, attack, sides, similarity)
+            measured[result.name] = result
+            notices += [n for n in said if n not in notices]
+    with stages.work("control", "every attack"):
+        controls = run_controls(chosen, speech, sides, attacks, measured, stages)
     unsound = failed_attackers(controls)
     ranked = [replace(a, ranked=a.name not in unsound) for a in measured.values()]
-    return _Found(sides, tuple(worst_first(ranked)), tuple(controls), similarity, tuple(notices))
+    return Found(sides, tuple(worst_first(ranked)), tuple(controls), similarity, tuple(notices))
 
 
-def _general(chosen: Evaluation, speech: Speech, found: _Found) -> list[Notice]:
+def _general(chosen: Evaluation, speech: Speech, found: Found) -> list[Notice]:
     """What a reader must know whatever the figures are."""
     notices = []
     if speech.synthetic:
@@ -243,7 +247,8 @@ def _general(chosen: Evaluation, speech: Speech, found: _Found) -> list[Notice]:
     return notices
 
 
-def _corpus(chosen: Evaluation, speech: Speech) -> Corpus:
+def corpus_facts(chosen: Evaluation, speech: Speech) -> Corpus:
+    """How much speech of how many people there was."""
     genders: dict[str, set[str]] = {}
     for row in speech.original:
         genders.setdefault(row.gender or "unknown", set()).add(row.speaker)
@@ -258,7 +263,8 @@ def _corpus(chosen: Evaluation, speech: Speech) -> Corpus:
     )
 
 
-def _encoder(name: str) -> Encoder:
+def encoder_facts(name: str) -> Encoder:
+    """A ready encoder by name and hash; one of the user by its hash."""
     from voxrisk.attack.encoders import encoder_identity
     from voxrisk.models import MODELS
 

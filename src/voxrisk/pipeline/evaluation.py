@@ -242,11 +242,11 @@ def _hidden(plain: Mapping[str, Any]) -> dict[str, Any]:
     return hidden
 
 
-def refuse_another_run(yaml: str, folder: Path, *, force: bool) -> None:
-    """Results of another evaluation are not written over."""
+def refuse_another_run(yaml: str, folder: Path, *, force: bool, file: str = YAML) -> None:
+    """Results of another evaluation are not written over; ``file`` holds its choices."""
     if force or not (folder / FILE).is_file():
         return
-    before = folder / YAML
+    before = folder / file
     if not before.is_file() or before.read_text(encoding="utf-8") != yaml:
         raise InputError(
             f"{folder} holds the results of another evaluation; choose another folder or add "

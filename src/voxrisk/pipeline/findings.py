@@ -40,6 +40,7 @@ from voxrisk.results import (
     SimilarityResult,
     SuiteMember,
 )
+from voxrisk.shards import spread
 from voxrisk.types import Embeddings, Estimate, InputError
 
 LOG_ODDS = np.linspace(-10.0, 10.0, 201)
@@ -160,7 +161,9 @@ def crowd_of_attack(
         confidence=chosen.confidence,
     )
     try:
-        found = measure_crowd(enrolled=enrolled, tested=tested, attacker=name, protocol=protocol)
+        found = measure_crowd(
+            enrolled=enrolled, tested=tested, attacker=name, protocol=protocol, spread=spread
+        )
     except InputError as error:
         return None, [notice("crowd_failed", attacker=name, detail=str(error))]
     return found, []
@@ -190,7 +193,7 @@ def _extractor(attack: Attack, chosen: Evaluation) -> str:
     if trained is None:
         return f"{name}, trained on original speech"
     if (suite := attack.recogniser.suite) is not None:
-        parts = "; ".join(f"{j.member.name} ({j.weight:.0%})" for j in suite.chosen)
+        parts = "; ".join(f"{j.member.name} ({100 * j.weight:.0f}\u00a0%)" for j in suite.chosen)
         return (
             f"{len(suite.maps)} recognisers, trained on this anonymizer's speech: "
             f"{trained.utterances} utterances of {trained.speakers} other speakers; chosen: {parts}"

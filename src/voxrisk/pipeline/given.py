@@ -195,16 +195,17 @@ def kind_control(
     same = np.array_equal(original.utterance, anonymized.utterance)
     apart = told_apart(original, anonymized) if same else 0.5
     if apart < TOLD:
-        found = f"not known: original and anonymized speech sound too alike ({apart:.0%} told)"
+        share = f"{100 * apart:.0f}\u00a0%"
+        found = f"not known: original and anonymized speech sound too alike ({share} told)"
         passed = None
     else:
         places = side_of(original.vectors, anonymized.vectors, training.vectors)
-        share = float((places > 0.5).mean())
+        near = float((places > 0.5).mean())
         found = (
-            f"{100 * share:.1f} % lie nearer to the anonymized speech (middle at "
+            f"{100 * near:.1f}\u00a0% lie nearer to the anonymized speech (middle at "
             f"{float(np.median(places)):.2f}; 0: original, 1: anonymized)"
         )
-        passed = share > 0.5
+        passed = near > 0.5
     return Control(
         code="kind",
         attacker=name,

@@ -157,7 +157,8 @@ def _infer_stage(
         "confidence": chosen.confidence,
         "seed": chosen.seed,
     }
-    folder = stages.run("infer", inputs, make, label="attributes")
+    heard_of = (*speech.original, *speech.anonymized)
+    folder = stages.run("infer", inputs, make, label="attributes", speech=heard_of)
     if fresh:
         return fresh[0]
     return InferenceResult.from_json((folder / "inference.json").read_bytes())

@@ -14,6 +14,7 @@ from voxrisk.measure.scorers import Scorer, cosine
 from voxrisk.notices import notice
 from voxrisk.pipeline.findings import exposed
 from voxrisk.results import AttackResult, Methods, Results
+from voxrisk.shards import spread
 from voxrisk.types import InputError
 
 
@@ -57,6 +58,7 @@ def study(
                     length=protocol.lengths[0],
                     attacker=attacker.name,
                     protocol=protocol,
+                    spread=spread,
                 )
             )
             continue
@@ -73,7 +75,11 @@ def study(
                 )
             scorer = train_plda(train)
         tell(f"{attacker.name}: comparing {len(a.utterance):,} utterances")
-        found.append(crowd_of_sets(a, b, attacker=attacker.name, scorer=scorer, protocol=protocol))
+        found.append(
+            crowd_of_sets(
+                a, b, attacker=attacker.name, scorer=scorer, protocol=protocol, spread=spread
+            )
+        )
     return found
 
 

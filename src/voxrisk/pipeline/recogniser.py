@@ -11,6 +11,7 @@ from voxrisk.attack.soundness import Fit
 from voxrisk.attack.suite import Suite
 from voxrisk.corpus import Utterance
 from voxrisk.files.embeddings import read_embeddings
+from voxrisk.pipeline.evaluation import is_ready
 from voxrisk.pipeline.stages import Stages
 from voxrisk.results import Training
 from voxrisk.types import Embeddings
@@ -74,5 +75,6 @@ def embed_stage(
         made.append(embed_corpus(rows, encoder, folder / "embeddings.npz"))
 
     inputs = {"corpus": digest, "encoder": encoder_identity(encoder)}
-    folder = stages.run("embed", inputs, make, label=label)
+    what = encoder if is_ready(encoder) else "encoder of the user"
+    folder = stages.run("embed", inputs, make, label=label, speech=rows, what=what)
     return made[0] if made else read_embeddings(folder / "embeddings.npz")

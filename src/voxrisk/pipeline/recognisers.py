@@ -119,7 +119,8 @@ def _train_adapter(
         "encoder": encoder_identity(chosen.encoder),
         "seed": chosen.seed,
     }
-    folder = stages.run("train", inputs, make, label=f"{knowledge.name} attacker")
+    label = f"{knowledge.name} attacker"
+    folder = stages.run("train", inputs, make, label=label, speech=rows)
     adapter = fresh[0] if fresh else read_adapter(folder)
     return Recogniser(
         chosen.encoder,
@@ -161,7 +162,8 @@ def _train_whole(
         "start": None,
         "seed": chosen.seed,
     }
-    folder = stages.run("train", inputs, make, label=f"{knowledge.name} attacker") / "attacker"
+    kept_in = stages.run("train", inputs, make, label=f"{knowledge.name} attacker", speech=learned)
+    folder = kept_in / "attacker"
     held = [row for row in rows if row.speaker in kept]
     vectors = None
     if held:

@@ -164,9 +164,8 @@ def anonymize_stage(
             seed=seed,
         )
 
-    folder = stages.run(
-        "anonymize", inputs, make, label=f"{purpose} speech with {shown_tool(name)}"
-    )
+    label = f"{purpose} speech with {shown_tool(name)}"
+    folder = stages.run("anonymize", inputs, make, label=label, speech=rows, what=shown_tool(name))
     made = read_corpus(folder / "speech")
     times = folder / "speech" / TIMES
     if purpose == "evaluation" and times.is_file():
@@ -261,7 +260,7 @@ def usable_rows(
         }
         write_text(folder / "problems.json", json.dumps(plain))
 
-    folder = stages.run("check", inputs, make, label=f"{kind} speech")
+    folder = stages.run("check", inputs, make, label=f"{kind} speech", speech=_checked_seconds)
     health = json.loads((folder / "problems.json").read_text(encoding="utf-8"))
     bad = {u: why for u, why in health["problems"] if why in BROKEN}
     bad |= {row.utterance: "missing" for row in rows if not row.path.is_file()}
@@ -294,6 +293,11 @@ def usable_rows(
         )
         for row in kept
     ], health["sounds"]
+
+
+def _checked_seconds(folder: Path) -> float:
+    plain = json.loads((folder / "problems.json").read_text(encoding="utf-8"))
+    return float(sum(plain["seconds"].values()))
 
 
 def _paired(

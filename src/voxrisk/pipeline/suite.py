@@ -149,7 +149,8 @@ def train_suite(
         "resamples": chosen.limits.resamples,
         "confidence": chosen.confidence,
     }
-    folder = stages.run("suite", inputs, make, label=f"choice of the {knowledge.name} attacker")
+    label = f"choice of the {knowledge.name} attacker"
+    folder = stages.run("suite", inputs, make, label=label, speech=rows)
     suite = fresh[0] if fresh else read_suite(folder)
     return Recogniser(
         chosen.encoder,

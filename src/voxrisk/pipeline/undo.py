@@ -73,7 +73,7 @@ def undo_stage(
             pass
 
     inputs = {"corpus": digest, "anonymizer": anonymizer, "values": rounded}
-    folder = stages.run("undo", inputs, make, label=label)
+    folder = stages.run("undo", inputs, make, label=label, speech=rows)
     return [replace(row, path=folder / _name(row), heard=None, start=None, end=None)
             for row in rows]  # fmt: skip
 

@@ -94,7 +94,9 @@ def measure_usefulness(chosen: Evaluation, speech: Speech, stages: Stages) -> Ut
         write_text(folder / "utility.json", fresh[0].to_json())
 
     try:
-        folder = stages.run("utility", inputs, make, label="before and after")
+        folder = stages.run(
+            "utility", inputs, make, label="before and after", speech=(*pair[0], *pair[1]), what=asr
+        )
     except MissingExtraError as error:
         return UtilityResult(missing={"all": str(error)})
     return fresh[0] if fresh else UtilityResult.from_json((folder / "utility.json").read_bytes())
@@ -120,16 +122,17 @@ def word_notices(utility: UtilityResult) -> list[Notice]:
 
 def transcripts_control(utility: UtilityResult) -> Control | None:
     """Whether the words of the original speech are understood: without that no loss means much."""
-    from voxrisk.utility.wer import UNTRUSTED
+    from voxrisk.utility.wer import UNTRUSTED, UNTRUSTED_CHARACTERS
 
     name = _counted(utility)
     before = utility.get(name, "original")
     if before is None:
         return None
+    limit = UNTRUSTED if name == "wer" else UNTRUSTED_CHARACTERS
     return Control(
         code="transcripts",
         question="Does the speech recogniser understand the original speech?",
-        expected=f"it gets fewer than {100 * UNTRUSTED[name]:.0f} % of the {NAMES[name]} of the "
+        expected=f"it gets fewer than {100 * limit:.0f} % of the {NAMES[name]} of the "
         "transcripts wrong",
         found=f"{100 * before.value:.1f} % of the {NAMES[name]} wrong",
         passed=name not in utility.untrusted,

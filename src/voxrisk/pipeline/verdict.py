@@ -39,7 +39,7 @@ def give_verdict(
     elif unsound and not shown:
         headline = (
             f"This test failed: the {' and '.join(unsound)} attacker did not learn to recognise "
-            "anybody. That the others did no better than chance shows no privacy."
+            "anybody. That the others did no better than guessing shows no privacy."
         )
         criteria = [_void(c) for c in criteria]
     else:
@@ -86,27 +86,49 @@ def _inferred(criteria: Sequence[Criterion]) -> str:
     """What the headline adds about attributes: it is another risk than being recognised."""
     for c in criteria:
         if c.name == INFERENCE and c.level == "as original":
-            return " Attributes can be inferred from the voices as well as before."
+            return f" {_attribute(c)} can be told from the voices as well as before."
         if c.name == INFERENCE and c.level == "above chance":
-            return " Attributes can still be inferred from the voices better than by guessing."
+            return f" {_attribute(c)} can still be told from the voices better than by guessing."
     return ""
 
 
+def _attribute(criterion: Criterion) -> str:
+    """What can be told best, at the beginning of a sentence."""
+    named = criterion.value.parameters.get("attribute") if criterion.value else None
+    return str(named or "attributes of people").capitalize()
+
+
+# The headline by the worst degree of a finding above chance; 0 where it has none.
+ABOVE = {
+    0: "People can still be recognised better than by guessing.",
+    1: "People are much harder to recognise than in the original speech, but still easier than by "
+    "guessing.",
+    2: "People are harder to recognise than in the original speech, but still far easier than by "
+    "guessing.",
+    3: "People can be recognised nearly as well as in the original speech.",
+}
+
+
 def _headline(criteria: Sequence[Criterion]) -> str:
+    """One or two sentences that need no other word of the page."""
     found = [c for c in criteria if c.assessed and c.name != INFERENCE]
     as_before = [c.name for c in found if c.level == "as original"]
     if not found:
-        return "The risk of re-identification could not be assessed with this speech."
+        return "Whether people can be recognised could not be measured with this speech."
     if len(as_before) == len(found):
-        return "For the strongest attacker tried, this protection made no measurable difference."
+        return (
+            "No protection was shown: the strongest attacker tried recognises people as well as in "
+            "the original speech."
+        )
     if as_before:
         return (
-            f"Speakers can still be recognised: for {' and '.join(as_before)}, this protection "
-            "made no measurable difference to the strongest attacker tried."
+            f"People can still be recognised: in {' and '.join(as_before)}, the strongest attacker "
+            "tried does as well as on the original speech."
         )
-    if any(c.level == "above chance" for c in found):
-        return "Speakers can still be recognised better than by chance after this protection."
+    above = [c.degree for c in found if c.level == "above chance"]
+    if above:
+        return ABOVE[max(above)]
     return (
-        "None of the attackers tried did measurably better than chance. That is no proof of "
-        "anonymity: a stronger attacker may."
+        "None of the attackers tried recognised people measurably better than by guessing. That is "
+        "no proof of anonymity: a stronger attacker may."
     )

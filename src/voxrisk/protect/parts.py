@@ -10,9 +10,8 @@
 Weights of Whisper and HiFi-GAN come from the model store.
 """
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 
@@ -30,6 +29,7 @@ from voxrisk.protect.world import (
     pitch,
     synthesise,
 )
+from voxrisk.shards import one_thread
 from voxrisk.types import InputError, require
 
 WORLD_RATE = 1000 / PERIOD
@@ -199,16 +199,3 @@ def _run_generator(generator: "object", values: Array) -> Array:
     with torch.inference_mode():
         wave: Array = generator(torch.from_numpy(np.ascontiguousarray(values))[None])[0].numpy()  # type: ignore[operator]
     return wave
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """One core for torch: processes share the work, and sums come out the same for any number."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

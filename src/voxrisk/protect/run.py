@@ -76,6 +76,7 @@ def anonymize(
     seed: int = 0,
     workers: int | None = None,
     force: bool = False,
+    fresh: bool = False,
 ) -> list[Utterance]:
     """Anonymize ``corpus`` into the folder ``out`` and return its rows.
 
@@ -94,6 +95,8 @@ def anonymize(
         seed: Seed of every random choice.
         workers: Processes; the result does not depend on it.
         force: Overwrite a folder that holds something else.
+        fresh: Begin this very run anew, also where it is finished: what your own code reads by
+            itself may have changed.
 
     Raises:
         InputError: If utterances fail; the message names them, and the others are kept.
@@ -122,7 +125,7 @@ def anonymize(
     }
     remove_scratch(scratch_of(out))  # speech for a program that was running at a kill
     sources = hash_of([(job.row, job.targets) for job in jobs])
-    if not _open_run(out, settings, sources, force=force):
+    if not _open_run(out, settings, sources, force=force, fresh=fresh):
         return read_corpus(out)
     run = Run(name, json.dumps(options or {}, sort_keys=True), seed, out)
     made = resumable(
@@ -274,10 +277,13 @@ def _file(utterance: str) -> Path:
     return Path("audio") / file_name(utterance, ".flac")
 
 
-def _open_run(out: Path, settings: Mapping[str, Any], sources: str, *, force: bool) -> bool:
+def _open_run(
+    out: Path, settings: Mapping[str, Any], sources: str, *, force: bool, fresh: bool = False
+) -> bool:
     """Prepare the output folder; False if the same run is already complete in it."""
     record = out / "run.json"
     same = _read_json(record) == settings
+    force = force or (fresh and same)
     if same and (out / DONE).is_file() and not force:
         wrong = damage(out)
         if wrong is None and _read_json(out / DONE).get("sources") != sources:

@@ -21,6 +21,7 @@ from voxrisk.report.systems import (
     System,
     common_attackers,
     common_setting,
+    in_every_run,
     original_speech,
     original_systems,
     paired_differences,
@@ -93,17 +94,20 @@ def _context(runs: Sequence[Results], names: list[str]) -> dict[str, object]:
     ranked = sorted(systems, key=ranking_place)
     sound = [s for s in ranked if not s.failed]
     differences = paired_differences(ranked, settings["linkability"])
+    references = original_systems(runs, names, settings)
+    everywhere = in_every_run(runs, shared)
     return {
-        "lead": _lead(ranked, settings["linkability"], differences),
+        "lead": _lead(ranked, references, settings["linkability"], differences),
         "systems": ranked,
         "drawn": sound,
-        "references": original_systems(runs, names, settings),
-        "attackers": [words.both_names(known[name]) for name in shared],
+        "references": references,
+        "attackers": [words.both_names(known[name]) for name in everywhere],
+        "stood_for": [words.both_names(known[name]) for name in shared if name not in everywhere],
         "settings": settings,
         "warnings": _warnings(runs, names, shared),
         "confidence": runs[0].methods.confidence,
         "differences": differences,
-        "zebra": _zebra(runs[0], sound),
+        "zebra": _zebra(runs[0], sound, references),
         "scatter": _scatter(sound),
         "plane": _plane(sound),
         "columns": compared_attributes([s.run for s in ranked]),
@@ -151,6 +155,7 @@ def _warnings(runs: Sequence[Results], names: Sequence[str], shared: Sequence[st
 
 def _lead(
     ranked: Sequence[System],
+    references: Sequence[System],
     setting: tuple[int, int] | None,
     differences: Sequence[Difference],
 ) -> str:
@@ -167,24 +172,37 @@ def _lead(
         if d.first == best.name and d.paired and d.p < 0.05 and d.paired.difference.value < 0
     ]
     said = (
-        f"Lowest linkability: {best.name}, {words.estimate(linked.value)} among "
-        f"{setting[1]:,} people. "
+        f"Best protected: {best.name}. The right one of {setting[1]:,} people is found in "
+        f"{words.estimate(linked.value)} of the tries (by guessing: "
+        f"{words.percent(linked.value.chance)}). "
     )
     if beaten:
-        said += f"It is shown to be lower than that of {', '.join(beaten)}."
+        said += f"That is shown to be less than with {', '.join(beaten)}."
     else:
-        said += "It is not shown to be lower than that of any other system."
-    if best.wer:
-        said += f" The price: {words.estimate(best.wer)} of the words are recognised wrongly."
+        said += "That is not shown to be less than with any other system."
+    return f"{said} {_price(ranked, references)}"
+
+
+def _price(ranked: Sequence[System], references: Sequence[System]) -> str:
+    """What the best protection costs in words, and who costs least."""
+    best = ranked[0]
+    if best.wer is None:
+        return "At what price is not known: its word error rate was not measured."
+    own = [r for r in references if original_speech(r.run) == original_speech(best.run)]
+    before = own[0].wer if own else None
+    said = f"The price: {words.estimate(best.wer)} of the words are recognised wrongly"
+    said += f", {words.estimate(before)} in the original speech." if before else "."
+    heard = [s for s in ranked if s.wer is not None and not s.failed]
+    cheapest = min(heard, key=lambda s: s.wer.value if s.wer else 0.0)
+    if cheapest is not best and cheapest.wer and cheapest.wer.value < best.wer.value:
+        linked = cheapest.value("linkability")
+        said += f" {cheapest.name} keeps most words ({words.estimate(cheapest.wer)} wrong)"
+        said += f", and people are found in {words.estimate(linked)}." if linked else "."
     return said
 
 
-def _zebra(run: Results, ranked: Sequence[System]) -> Markup:
-    curves = [(s.series, s.profile) for s in ranked if s.profile]
-    reference = run.reference
-    if reference is not None and reference.ece:
-        series = Series("original", "original speech", style.INK, "circle")
-        curves.append((series, reference.ece))
+def _zebra(run: Results, ranked: Sequence[System], references: Sequence[System]) -> Markup:
+    curves = [(s.series, s.profile) for s in (*ranked, *references) if s.profile]
     return charts.ece(curves, run.zero_evidence) if run.zero_evidence else Markup("")
 
 

@@ -1,7 +1,8 @@
 """Curves of the risk in a crowd: against the number of people, a panel for each metric and L."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -76,6 +77,38 @@ def _panel(results: Results, metric: str, title: str, length: int, axis: Axis) -
         "The numbers are in the table below the figure."
     )
     return crowd_plot(curves, metric, axis, said).svg()
+
+
+def crowd_panels(
+    shown: Sequence[tuple[str, str, str]],
+    lengths: Sequence[int],
+    axis: Axis,
+    curves: Callable[[str, int], Sequence[tuple[Series, Sequence[Estimate]]]],
+    under: Callable[[str, int], Sequence[tuple[Points, str]]] = lambda metric, length: (),
+) -> list[list[tuple[str, Plot]]]:
+    """The panels of a figure that stands alone: rows are metrics, columns lengths.
+
+    Args:
+        shown: Rows of ``CROWD_ROWS``.
+        lengths: Each L.
+        axis: Of the number of people.
+        curves: By metric and L.
+        under: Thin curves below them.
+    """
+    rows: list[list[tuple[str, Plot]]] = []
+    for metric, title, _ in shown:
+        across = axis if metric == shown[-1][0] else replace(axis, title="")
+        row = []
+        for length in lengths:
+            spoken = "one utterance" if length == 1 else f"{length} utterances"
+            head = f"{spoken} of each voice, L = {length}" if not rows else ""
+            drawn = crowd_plot(
+                curves(metric, length), metric, across, f"{title}, L = {length}",
+                under=under(metric, length),
+            )  # fmt: skip
+            row.append((head, drawn))
+        rows.append(row)
+    return rows
 
 
 def crowd_plot(

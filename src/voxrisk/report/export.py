@@ -1,4 +1,4 @@
-r"""Tables to cite: what the report prints about attackers and sets, as CSV, Markdown and LaTeX.
+r"""Tables to cite: what the report prints, as CSV, Markdown and LaTeX.
 
 CSV holds plain numbers with all their digits, one column for a value and one for each end of its
 interval. Markdown and LaTeX are printed as the page is. LaTeX needs ``\usepackage{booktabs}``.
@@ -51,11 +51,8 @@ class Table:
 
 
 def tables_of(results: Results) -> list[Table]:
-    """The attackers, and the sets of trials where there are several."""
-    if not results.attacks:
-        return []
-    found = [attackers_table(results)]
-    return [*found, sets_table(results)] if results.attacks[0].sets else found
+    """Every table of the page that has rows, the attackers first."""
+    return [table for make in TABLES if (table := make(results)).rows]
 
 
 def attackers_table(results: Results) -> Table:
@@ -82,9 +79,104 @@ def attackers_table(results: Results) -> Table:
     )
 
 
+def crowd_table(results: Results) -> Table:
+    """Every point of the curves: a figure for each attacker, L and N, beside guessing."""
+    shown = ("singling_out", "linkability", "rocch_eer")
+    return Table(
+        "crowd",
+        f"Risk by length of conversation L and number of people N: {results.title}",
+        ("Figure", "Attacker", "L", "N", "Value", "Guessing"),
+        tuple(
+            (words.LABELS[e.name], a.name, str(e.length), str(e.size), e, _guessing(e))
+            for name in shown
+            for a in results.attacks
+            for e in a.crowd
+            if e.name == name
+        ),
+    )
+
+
+def speakers_table(results: Results) -> Table:
+    """Each speaker under each attacker, the most exposed first."""
+    return Table(
+        "speakers",
+        f"How often each speaker is recognised, in the largest crowd: {results.title}",
+        ("Attacker", "Speaker", "Linked", "Recordings tried", "Singled out",
+         "Similarity to own voice"),
+        tuple(
+            (a.name, p.speaker, _plain(p.linkability), _plain(p.trials), _plain(p.singling_out),
+             _plain(p.similarity))
+            for a in results.attacks
+            for p in a.speakers
+        ),
+    )  # fmt: skip
+
+
+def groups_table(results: Results) -> Table:
+    """Figures within each group of speakers."""
+    return Table(
+        "groups",
+        f"Figures within groups of speakers: {results.title}",
+        ("Attacker", "Group", "Speakers", words.LABELS["rocch_eer"], words.LABELS["d_ece"]),
+        tuple(
+            (a.name, f"{g.group}: {g.value}", str(g.speakers), g.figures.get("rocch_eer"),
+             g.figures.get("d_ece"))
+            for a in results.attacks
+            for g in a.groups
+        ),
+    )  # fmt: skip
+
+
+def utility_table(results: Results) -> Table:
+    """What the speech is good for, before and after."""
+    heard = results.utility
+    return Table(
+        "usefulness",
+        f"What the speech is good for, before and after: {results.title}",
+        ("Figure", "Original speech", "Anonymized speech", "Note"),
+        tuple(
+            (words.LABELS[name], heard.get(name, "original"), heard.get(name, "anonymized"),
+             heard.untrusted.get(name, ""))
+            for name in heard.figures
+        )
+        if heard
+        else (),
+    )  # fmt: skip
+
+
+def attributes_table(results: Results) -> Table:
+    """What can be inferred: balanced accuracy of each attacker, and the bits it learns."""
+    found = results.inference.attributes if results.inference else ()
+    return Table(
+        "attributes",
+        f"What can be inferred about people, and what survives: {results.title}",
+        ("Attribute", "Use", "Attacker", "Learned from", "L", words.LABELS["uar"], "Guessing",
+         words.LABELS["attribute_bits"]),
+        tuple(
+            (a.name, "to be hidden" if a.use == "hide" else "to survive", k.attacker,
+             k.learned_from, str(e.length), e, _guessing(e), k.get("attribute_bits", e.length))
+            for a in found
+            for k in a.attacks
+            for e in k.figures
+            if e.name == "uar"
+        ),
+    )  # fmt: skip
+
+
+def _guessing(e: Estimate) -> Estimate:
+    """The chance level as a figure of its own, so that it is printed in the same unit."""
+    return Estimate(e.name, e.chance, e.chance, {}, "chance level")
+
+
+def _plain(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
+
+
 def sets_table(results: Results) -> Table:
     """Equal error rates: a line for each set of trials, a column for each attacker."""
     attacks = results.attacks
+    if not attacks or not attacks[0].sets:
+        return Table("sets", "", ("Set",), ())
     names = list(dict.fromkeys(s.name for a in attacks for s in a.sets))
     rows: list[tuple[str | Estimate | None, ...]] = [
         (name, _trials(attacks[0], name), *(_of_set(a, name) for a in attacks)) for name in names
@@ -235,25 +327,30 @@ def _shown(cell: str | Estimate | None) -> str:
     return f"{words.estimate(cell)} ({words.interval(cell)})"
 
 
+# In the order of the page.
+TABLES: tuple[Callable[[Results], Table], ...] = (
+    attackers_table,
+    sets_table,
+    crowd_table,
+    speakers_table,
+    groups_table,
+    utility_table,
+    attributes_table,
+)
 WRITERS: dict[str, tuple[str, Callable[[Table], str]]] = {
     "csv": (".csv", as_csv),
     "latex": (".tex", as_latex),
     "markdown": (".md", as_markdown),
 }
-FORMATS = ("html", *WRITERS, "bibtex")
+FORMATS = ("html", "pdf", *WRITERS, "bibtex", "svg", "png")
+TEXTS = (*WRITERS, "bibtex")
 
 
-def write_tables(
-    results: Results,
-    folder: Path,
-    formats: Sequence[str] = FORMATS[1:],
-    *,
-    force: bool = True,
-) -> list[Path]:
-    """Write the tables of a run, and what to cite; returns the files.
+def text_files(results: Results, formats: Sequence[str] = TEXTS) -> dict[str, str]:
+    """File name → text, of every table in every format, and of what to cite.
 
     Raises:
-        InputError: If a format is not known, or a file is there and ``force`` is false.
+        InputError: If a format is not known.
     """
     files: dict[str, str] = {}
     for name in formats:
@@ -263,7 +360,23 @@ def write_tables(
             ending, write = WRITERS[name]
             files |= {f"{table.name}{ending}": write(table) for table in tables_of(results)}
         else:
-            raise InputError(f"no table format {name!r}; known are {', '.join(FORMATS[1:])}")
+            raise InputError(f"no table format {name!r}; known are {', '.join(TEXTS)}")
+    return files
+
+
+def write_tables(
+    results: Results,
+    folder: Path,
+    formats: Sequence[str] = TEXTS,
+    *,
+    force: bool = True,
+) -> list[Path]:
+    """Write the tables of a run, and what to cite; returns the files.
+
+    Raises:
+        InputError: If a format is not known, or a file is there and ``force`` is false.
+    """
+    files = text_files(results, formats)
     there = [folder / name for name in files if (folder / name).exists()]
     if there and not force:
         raise InputError(f"{there[0]} is already there; choose another folder or add --force")

@@ -3,7 +3,7 @@
 The first screen is the verdict. Every figure is SVG or a table, so nothing needs the script.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -12,13 +12,14 @@ from markupsafe import Markup
 
 from voxrisk.measure import FIGURES
 from voxrisk.report import charts, crowd_charts, words
-from voxrisk.report.charts import PlanePoint, Series
-from voxrisk.report.export import crowd_settings, mean_of_sets
+from voxrisk.report.charts import Series
+from voxrisk.report.export import crowd_settings, mean_of_sets, text_files
 from voxrisk.report.glossary import GLOSSARY, QUESTIONS, TAGS
 from voxrisk.report.heatmap import blocks, heatmap
 from voxrisk.report.inference import inference_context
-from voxrisk.report.page import write_page
+from voxrisk.report.page import packed, write_page
 from voxrisk.report.pdf import write_pdf
+from voxrisk.report.run_figures import legend_series, plane_points, run_figures
 from voxrisk.results import AttackResult, Group, Results, UtilityResult
 from voxrisk.types import Estimate, InputError
 
@@ -96,7 +97,14 @@ def write_report(
             f"the results are not complete (no {', '.join(lacking)}); run 'voxrisk evaluate' again"
         )
     context = _context(results) | {"anonymizing": _anonymizing(run or {})}
-    write_page(path, "report.html.j2", {"similarity": _pointed(results)}, context)
+    data = {"similarity": _pointed(results), "files": packed(files_of(results))}
+    write_page(path, "report.html.j2", data, context)
+
+
+def files_of(results: Results) -> dict[str, str]:
+    """What the buttons of the page give: its tables, its figures, and what to cite."""
+    figures = {f"{name}.svg": figure.svg() for name, figure in run_figures(results).items()}
+    return {**text_files(results), **figures}
 
 
 def _anonymizing(run: Mapping[str, Mapping[str, float]]) -> float | None:
@@ -115,7 +123,7 @@ def _context(r: Results) -> dict[str, object]:
                     "it must be a data:audio/… address, so that the report loads nothing"
                 )
     settings = _settings(r)
-    entries = legend_entries(r)
+    entries = legend_series(r)
     profiles = [(e, a.ece) for e, a in zip(entries, r.attacks, strict=True) if a.ece]
     corpus = r.corpus
     return {
@@ -147,16 +155,11 @@ def _context(r: Results) -> dict[str, object]:
         "utility": _utility(r.utility) if r.utility else [],
         "unbelieved": _unbelieved(_utility(r.utility)) if r.utility else [],
         "no_utility": r.utility.missing.get("all") if r.utility else "not asked for",
-        "planes": _planes(r, settings, entries),
+        "planes": _planes(r, settings),
         "parameters": _parameters(r),
         "glossary": GLOSSARY,
         **inference_context(r.inference),
     }
-
-
-def legend_entries(r: Results) -> list[Series]:
-    """Name, colour and mark of each attacker, in the order of the results."""
-    return [Series(a.name, words.both_names(a), *words.look(a, i)) for i, a in enumerate(r.attacks)]
 
 
 def _settings(r: Results) -> list[Setting]:
@@ -238,22 +241,12 @@ def _unbelieved(rows: list[UtilityRow]) -> list[tuple[str, str]]:
     return [(" and ".join(names), why) for why, names in found.items()]
 
 
-def _planes(r: Results, settings: list[Setting], entries: list[Series]) -> list[tuple[Markup, str]]:
+def _planes(r: Results, settings: list[Setting]) -> list[tuple[Markup, str]]:
     """Charts of privacy against usefulness, each with its caption."""
     if r.utility is None or "wer" in r.utility.untrusted:
         return []
-    wer = {side: r.utility.get("wer", side) for side in ("original", "anonymized")}
-
-    def points(figure: Callable[[AttackResult], Estimate | None]) -> list[PlanePoint]:
-        found = []
-        for e, a in zip(entries, r.attacks, strict=True):
-            x, y = wer["original" if a.reference else "anonymized"], figure(a)
-            if x is not None and y is not None:
-                found.append(PlanePoint(e, x, y))
-        return found
-
     found = []
-    if by_eer := points(lambda a: a.figures.get("rocch_eer")):
+    if by_eer := plane_points(r, lambda a: a.figures.get("rocch_eer")):
         found.append(
             (
                 charts.plane(by_eer, "wer", "rocch_eer", better="up"),
@@ -263,7 +256,7 @@ def _planes(r: Results, settings: list[Setting], entries: list[Series]) -> list[
         )
     for s in settings:
         if s.metric == "linkability" and (
-            linked := points(lambda a, s=s: a.at("linkability", s.L, s.N))  # type: ignore[misc]
+            linked := plane_points(r, lambda a, s=s: a.at("linkability", s.L, s.N))  # type: ignore[misc]
         ):
             found.append(
                 (

@@ -6,14 +6,13 @@ nothing.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from voxrisk import knowledge
 from voxrisk.files.published import PublishedCurve
 from voxrisk.measure.population import Population
 from voxrisk.report import charts, crowd_charts, style, words
 from voxrisk.report.charts import Series
-from voxrisk.report.figure import Entry, Figure, Panel, arrange
+from voxrisk.report.figure import Entry, Figure, arrange
 from voxrisk.types import Estimate
 
 # The names of the paper clash with those of the VoicePrivacy Challenge: print both. Only "ignorant"
@@ -37,23 +36,14 @@ def population_figure(
     lengths = sorted({int(e.parameters["L"]) for p in populations for e in p.estimates})
     sizes = [int(e.parameters["N"]) for p in populations for e in p.estimates]
     sizes += [n for curve in under if curve.length in lengths for n in curve.size]
-    axis = crowd_charts.sizes_axis(sizes)
     looks = style.looks(p.attacker for p in populations)
-    rows: list[list[Panel]] = []
-    for metric, title, _ in shown:
-        last = metric == shown[-1][0]
-        row = []
-        for length in lengths:
-            spoken = "one utterance" if length == 1 else f"{length} utterances"
-            head = f"{spoken} of each voice, L = {length}" if not rows else ""
-            across = axis if last else replace(axis, title="")
-            said = f"{title}, L = {length}"
-            plot = crowd_charts.crowd_plot(
-                [_curve(p, metric, length, looks) for p in populations], metric, across, said,
-                under=_under(under, metric, length, looks),
-            )  # fmt: skip
-            row.append((head, plot))
-        rows.append(row)
+    rows = crowd_charts.crowd_panels(
+        shown,
+        lengths,
+        crowd_charts.sizes_axis(sizes),
+        lambda metric, length: [_curve(p, metric, length, looks) for p in populations],
+        lambda metric, length: _under(under, metric, length, looks),
+    )
     return arrange(
         "Risk of being recognised: the higher the curve, the greater the risk",
         _said(populations, max(lengths)),

@@ -94,7 +94,7 @@ def _ece_by_prior(curves: Mapping[str, Roc], looks: Mapping[str, tuple[str, str]
         plot.line(points, colour)
         # Marks of different sets stand beside one another, also where their curves are one.
         for x, y in points[20 + 7 * (i % 6) :: 53]:
-            tip = f"{name}\nbelieved before: {x:.0%}\nuncertainty left: {y:.3f} bit"
+            tip = f"{name}\nbelieved before: {words.percent(x)}\nuncertainty left: {y:.3f} bit"
             plot.point(x, y, colour, shape, tip, size=3.2, across=x, value=y)
         plot.end()
     return plot

@@ -66,11 +66,18 @@ class Difference:
     why: str = ""
 
 
+def in_every_run(runs: Sequence[Results], names: Sequence[str]) -> list[str]:
+    """Those of the attackers that every run has and can trust."""
+    have = [{a.name for a in r.attacks if not a.reference and a.ranked} for r in runs]
+    return [name for name in names if all(name in own for own in have)]
+
+
 def common_attackers(runs: Sequence[Results]) -> list[str]:
-    """Attackers on anonymized speech that every run has and can trust, in the order of the runs.
+    """Attackers that are compared: those that every run has and can trust, and their like.
 
     An anonymizer without target voices has no target to unlearn: there the informed attacker stands
-    for those who unlearn targets, which are then not left out of the other runs.
+    for those who unlearn targets, which are then not left out of the other runs. They are not in
+    every run (:func:`in_every_run`), and nobody may say so.
     """
     have = [{a.name for a in r.attacks if not a.reference and a.ranked} for r in runs]
     every = dict.fromkeys(a.name for r in runs for a in r.attacks if not a.reference)

@@ -19,9 +19,9 @@ LEVELS = {
     "not assessed": "Not assessed",
     "test failed": "The test failed",
 }
-# How far "better than guessing" goes on the way from guessing to no protection at all.
-DEGREES = ((0.25, "A little better than guessing"), (0.75, "Clearly better than guessing"),
-           (1.0, "Close to no protection"))  # fmt: skip
+# How far "better than guessing" goes: see Criterion.degree.
+DEGREES = ("A little better than guessing", "Clearly better than guessing",
+           "Close to no protection")  # fmt: skip
 _FRACTIONS = ((1, 10), (1, 5), (1, 4), (3, 10), (1, 3), (2, 5), (1, 2), (3, 5), (2, 3), (7, 10),
               (3, 4), (4, 5), (9, 10), (19, 20))  # fmt: skip
 
@@ -168,23 +168,9 @@ def p_text(p: float) -> str:
 
 
 def badge(criterion: Criterion) -> tuple[int, str]:
-    """The degree of a finding (1 to 3, or 0 where it has none) and its words.
-
-    A finding above chance is placed on the way from guessing to the attack on original speech, so
-    that 22 % and 88 % do not get the same label.
-    """
-    value, original = criterion.value, criterion.original
-    words = LEVELS[criterion.level]
-    if criterion.level != "above chance" or value is None or original is None:
-        return 0, words
-    whole = original.value - value.chance
-    if whole <= 0:
-        return 0, words
-    share = (value.value - value.chance) / whole
-    for degree, (limit, said) in enumerate(DEGREES, 1):
-        if share < limit or degree == len(DEGREES):
-            return degree, said
-    raise AssertionError(share)
+    """The degree of a finding (1 to 3, or 0 where it has none) and its words."""
+    degree = criterion.degree
+    return degree, DEGREES[degree - 1] if degree else LEVELS[criterion.level]
 
 
 def step(text: str) -> Markup:

@@ -6,12 +6,18 @@ from voxrisk.utility.pitch import pitch_correlation, pitch_correlations, track_p
 from voxrisk.utility.quality import Quality, dnsmos, rate_quality
 from voxrisk.utility.text import normalise
 from voxrisk.utility.transcripts import transcribe
-from voxrisk.utility.wer import Errors, character_errors, error_rate, word_errors
+from voxrisk.utility.wer import (
+    WordErrors,
+    character_errors,
+    error_rate,
+    word_error_rate,
+    word_errors,
+)
 
 __all__ = [
-    "Errors",
     "Quality",
     "Utility",
+    "WordErrors",
     "character_errors",
     "distillmos",
     "dnsmos",
@@ -25,5 +31,6 @@ __all__ = [
     "rate_quality",
     "track_pitch",
     "transcribe",
+    "word_error_rate",
     "word_errors",
 ]

@@ -83,14 +83,27 @@ def normalise(text: str, *, language: str = "en") -> str:
     >>> normalise("In 1862, one hundred and five well-known men; the 21st.")
     'in eighteen sixty two one hundred five well known men the twenty first'
     """
+    words = said(text, language=language)
+    if not language.lower().startswith("en"):
+        return words
+    return " ".join(_without_and(" ".join(map(_english, words.split())).split()))
+
+
+def said(text: str, *, language: str = "en") -> str:
+    """The words as a reader says them: as :func:`normalise`, but contractions stay closed.
+
+    It is what a recogniser learns to spell.
+
+    >>> said("Mr. O'Brien won't pay $1,250 -- he's LATE!")
+    "mister o'brien won't pay one thousand two hundred fifty dollars he's late"
+    """
     text = unicodedata.normalize("NFKC", text).lower()
     text = re.sub("[’‘ʼ`´]", "'", text)
     if not language.lower().startswith("en"):
         return " ".join(_words(text))
     text = _MONEY.sub(_money, text)
     text = _NUMBER.sub(_spoken, text).replace("%", " percent ").replace("&", " and ")
-    words = " ".join(_english(word) for word in _words(text)).split()
-    return " ".join(_without_and(words))
+    return " ".join(_written_out(word) for word in _words(text))
 
 
 def number_words(number: int) -> str:
@@ -121,15 +134,19 @@ def _money(match: re.Match[str]) -> str:
     return f"{number}{size} {name}"
 
 
-def _english(word: str) -> str:
+def _written_out(word: str) -> str:
     if word.isdecimal():  # what is left of numbers such as 1.2.3
         return _NUMBER.sub(_spoken, word)
+    return TITLES.get(word, word)
+
+
+def _english(word: str) -> str:
     if word in CONTRACTIONS:
         return CONTRACTIONS[word]
     for ending, full in ENDINGS.items():
         if word.endswith(ending) and len(word) > len(ending):
             return _english(word.removesuffix(ending)) + full
-    return TITLES.get(word, word)
+    return _written_out(word)
 
 
 def _without_and(words: list[str]) -> list[str]:

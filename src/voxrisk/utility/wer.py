@@ -15,14 +15,14 @@ from voxrisk.utility.transcripts import Heard, hear
 
 # Where more than this is wrong before protection, recogniser or transcripts are wrong. Letters of
 # two unrelated texts agree more often than words do.
-UNTRUSTED = {"wer": 0.6, "cer": 0.5}
+UNTRUSTED, UNTRUSTED_CHARACTERS = 0.6, 0.5
 UNITS = {"wer": ("word", "words"), "cer": ("character", "characters")}
 SOURCE = "(substitutions + deletions + insertions) / {units}, NIST sclite"
 
 
 @dataclass(frozen=True, slots=True)
-class Errors:
-    """How the words, or the characters, of one utterance fared."""
+class WordErrors:
+    """How the words of one utterance fared, or its characters, where these are counted."""
 
     hits: int
     substitutions: int
@@ -30,8 +30,8 @@ class Errors:
     insertions: int
 
     @property
-    def said(self) -> int:
-        """Words, or characters, of the reference."""
+    def words(self) -> int:
+        """Words of the reference (or characters)."""
         return self.hits + self.substitutions + self.deletions
 
     @property
@@ -40,27 +40,27 @@ class Errors:
         return self.substitutions + self.deletions + self.insertions
 
 
-def word_errors(reference: str, recognised: str, *, language: str = "en") -> Errors:
+def word_errors(reference: str, recognised: str, *, language: str = "en") -> WordErrors:
     """Align two texts word by word after :func:`~voxrisk.utility.text.normalise`.
 
     Without a word in the reference every recognised word is an insertion; without a recognised word
     every word of the reference is a deletion; two texts without words have nothing to count.
 
     >>> word_errors("MISTER BROWN WAS LATE", "Mr. Brown is late, late.")
-    Errors(hits=3, substitutions=1, deletions=0, insertions=1)
+    WordErrors(hits=3, substitutions=1, deletions=0, insertions=1)
     """
     left, right = (normalise(text, language=language) for text in (reference, recognised))
     return _aligned(left, right, left.split(), right.split(), "process_words")
 
 
-def character_errors(reference: str, recognised: str, *, language: str = "en") -> Errors:
+def character_errors(reference: str, recognised: str, *, language: str = "en") -> WordErrors:
     """Align two texts character by character after :func:`~voxrisk.utility.text.normalise`.
 
     Spaces do not count: where a word ends is a matter of spelling (``any one``, ``anyone``), and
     some languages are written without them.
 
     >>> character_errors("今天天气很好", "今天天汽好", language="zh")
-    Errors(hits=4, substitutions=1, deletions=1, insertions=0)
+    WordErrors(hits=4, substitutions=1, deletions=1, insertions=0)
     """
     left, right = (
         normalise(text, language=language).replace(" ", "") for text in (reference, recognised)
@@ -68,17 +68,19 @@ def character_errors(reference: str, recognised: str, *, language: str = "en") -
     return _aligned(left, right, left, right, "process_characters")
 
 
-def _aligned(left: str, right: str, said: Sequence[str], heard: Sequence[str], how: str) -> Errors:
+def _aligned(
+    left: str, right: str, said: Sequence[str], heard: Sequence[str], how: str
+) -> WordErrors:
     jiwer: Any = require("jiwer", extra="utility")
     if not said:
-        return Errors(0, 0, 0, len(heard))
+        return WordErrors(0, 0, 0, len(heard))
     found = getattr(jiwer, how)(left, right)
-    return Errors(found.hits, found.substitutions, found.deletions, found.insertions)
+    return WordErrors(found.hits, found.substitutions, found.deletions, found.insertions)
 
 
 def error_rate(
     name: str,
-    errors: Sequence[Errors],
+    errors: Sequence[WordErrors],
     speakers: Sequence[str],
     *,
     n: Mapping[str, int] | None = None,
@@ -111,7 +113,7 @@ def error_rate(
             f"{name}: {len(errors)} utterances but {len(speakers)} speakers; give one for each"
         )
     unit, units = UNITS[name]
-    said = [e.said for e in errors]
+    said = [e.words for e in errors]
     if not any(said):
         raise InputError(
             f"{name}: the transcripts hold no {units}, so no share of them can be wrong"
@@ -134,6 +136,13 @@ def error_rate(
     )
 
 
+def word_error_rate(
+    errors: Sequence[WordErrors], speakers: Sequence[str], **options: Any
+) -> Estimate:
+    """Of 100 words spoken, how many does the recogniser get wrong; see :func:`error_rate`."""
+    return error_rate("wer", errors, speakers, **options)
+
+
 def trust(original: float, *, name: str = "wer", declared: bool = True) -> dict[str, Any]:
     """Whether error rates can be compared, by that of the original speech.
 
@@ -148,13 +157,13 @@ def trust(original: float, *, name: str = "wer", declared: bool = True) -> dict[
     >>> trust(0.04)
     {'trusted': True}
     """
-    if original < UNTRUSTED[name]:
+    if original < (UNTRUSTED if name == "wer" else UNTRUSTED_CHARACTERS):
         return {"trusted": True}
     spoken = "" if declared else "nobody said which language it is, and English was assumed; "
     return {
         "trusted": False,
-        "reason": f"the recogniser gets {original:.0%} of the {UNITS[name][1]} of the original "
-        "speech wrong: it does not know this speech, or the transcripts belong to other "
+        "reason": f"the recogniser gets {100 * original:.0f}\u00a0% of the {UNITS[name][1]} of the "
+        "original speech wrong: it does not know this speech, or the transcripts belong to other "
         f"utterances; {spoken}check the texts, name the language (--language), or take another "
         "recogniser (--asr)",
     }
@@ -183,7 +192,7 @@ def measure_cer(pairs: Pairs) -> Measured:
     cells: Cells = {}
     found = _measure("cer", pairs, heard, everything, character_errors, cells)
     words = _errors(heard, heard.spaced(wanted=True), "original", word_errors)
-    if said := sum(e.said for e in words):
+    if said := sum(e.words for e in words):
         wrong = sum(e.errors for e in words) / said
         return {"cer": _trusted(found, wrong, "wer", heard)}, cells
     return {"cer": _trusted(found, found["original"].value, "cer", heard)}, cells
@@ -194,7 +203,7 @@ def _measure(
     pairs: Pairs,
     heard: Heard,
     chosen: Sequence[int],
-    count: Callable[..., Errors],
+    count: Callable[..., WordErrors],
     cells: Cells,
 ) -> BySide:
     """Both sides of a figure; ``cells`` is filled with what each utterance adds to it."""
@@ -213,14 +222,14 @@ def _measure(
         )
         units = UNITS[name][1]
         wrong = "errors" if name == "wer" else f"{units}_wrong"
-        cells[units] = _spread([e.said for e in errors], places, len(pairs.texts))
+        cells[units] = _spread([e.words for e in errors], places, len(pairs.texts))
         cells[f"{wrong}_{side}"] = _spread([e.errors for e in errors], places, len(pairs.texts))
     return estimates
 
 
 def _errors(
-    heard: Heard, chosen: Sequence[int], side: str, count: Callable[..., Errors]
-) -> list[Errors]:
+    heard: Heard, chosen: Sequence[int], side: str, count: Callable[..., WordErrors]
+) -> list[WordErrors]:
     heard_here = heard.sides[side]
     return [count(heard.said[i], heard_here[i], language=heard.languages[i]) for i in chosen]
 

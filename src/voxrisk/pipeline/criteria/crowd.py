@@ -31,9 +31,9 @@ def _finding(
     reference = next((a for a in attacks if a.reference), None)
     original = reference.at(metric, e.length, e.size) if reference else None
     spoken = "one utterance" if e.length == 1 else f"{e.length} utterances"
-    said = words.format(N=e.size, value=f"a success of {_percent(e.value)}")
-    text = f"From {spoken} of anonymized speech, {said} (chance: {_percent(e.chance)}"
-    text += f"; on original speech: {_percent(original.value)})." if original else ")."
+    said = words.format(N=e.size, value=f"in {_percent(e.value)} of the tries")
+    text = f"From {spoken} of anonymized speech, {said} (by guessing: {_percent(e.chance)}"
+    text += f"; in original speech: {_percent(original.value)})." if original else ")."
     return Criterion(
         name=name,
         level=compared(e, original),
@@ -48,13 +48,13 @@ singling_out = partial(
     _finding,
     name="singling out",
     metric="singling_out",
-    words="an attacker isolates exactly one person among {N} with {value}",
+    words="the strongest attacker isolates exactly one of {N} people {value}",
 )
 linkability = partial(
     _finding,
     name="linkability",
     metric="linkability",
-    words="an attacker finds the right person among {N} with {value}",
+    words="the strongest attacker finds the right one of {N} people {value}",
 )
 
 

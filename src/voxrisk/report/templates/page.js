@@ -140,9 +140,67 @@
       });
       all('.grid-curves').forEach(function (g) {
         g.style.setProperty('--columns', chosen.length ? 1 : g.dataset.columns);
-        g.classList.toggle('single', !!chosen.length);
+        g.classList.toggle('one', (!!chosen.length || g.dataset.columns === '1') && !chosen.metric);
       });
     });
+  });
+
+  // Tables and figures to take along: the files are in the page, packed.
+  var KINDS = { csv: 'CSV', tex: 'LaTeX', md: 'Markdown', svg: 'SVG', png: 'PNG', bib: 'BibTeX' };
+  var TYPES = { csv: 'text/csv', svg: 'image/svg+xml', md: 'text/markdown' };
+  function unpack() {
+    var bytes = Uint8Array.from(atob(data.files), function (c) { return c.charCodeAt(0); });
+    var stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
+    return new Response(stream).json();
+  }
+  function save(blob, name) {
+    var link = document.createElement('a');
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    setTimeout(function () { URL.revokeObjectURL(link.href); }, 10000);
+  }
+  function picture(text, name) {
+    var image = new Image(), zoom = 2.5;
+    image.onload = function () {
+      var canvas = document.createElement('canvas');
+      canvas.width = Math.round(image.naturalWidth * zoom);
+      canvas.height = Math.round(image.naturalHeight * zoom);
+      canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
+      canvas.toBlob(function (blob) { save(blob, name); }, 'image/png');
+    };
+    image.src = 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(text);
+  }
+  function take(stem, kind) {
+    unpack().then(function (files) {
+      if (kind === 'png') return picture(files[stem + '.svg'], stem + '.png');
+      save(new Blob([files[stem + '.' + kind]], { type: (TYPES[kind] || 'text/plain') + ';charset=utf-8' }), stem + '.' + kind);
+    });
+  }
+  if (data.files && typeof DecompressionStream !== 'undefined') all('.take').forEach(function (box) {
+    box.hidden = false;
+    box.dataset.kinds.split(' ').forEach(function (kind) {
+      var button = document.createElement('button');
+      button.type = 'button';
+      button.textContent = KINDS[kind];
+      button.setAttribute('aria-label', KINDS[kind] + ' of ' + box.dataset.take);
+      button.addEventListener('click', function () { take(box.dataset.take, kind); });
+      box.appendChild(button);
+    });
+  });
+
+  // Long tables show their first rows until all are asked for.
+  all('table.long').forEach(function (table) {
+    var rows = table.tBodies[0].rows.length, box = table.parentNode;
+    if (rows <= 25) return;
+    var button = document.createElement('button');
+    function word() { button.textContent = table.classList.contains('short') ? 'Show all ' + rows + ' rows' : 'Show the first 20 rows'; }
+    button.type = 'button';
+    button.className = 'more';
+    table.classList.add('short');
+    word();
+    button.addEventListener('click', function () { table.classList.toggle('short'); word(); });
+    box.parentNode.insertBefore(button, box.nextSibling);
   });
 
   // Tables that sort.

@@ -1,0 +1,1 @@
+"""``voxrisk slicing``: what slices protect, what they cost, and who can put them together again."""

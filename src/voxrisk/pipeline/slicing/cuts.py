@@ -1,0 +1,208 @@
+"""The pieces of speech that are tried: slices between words, and utterances cut short."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from voxrisk.attack.encoder import check_speech
+from voxrisk.corpus import Utterance, read_audio, read_corpus
+from voxrisk.journal import hash_of, resumable
+from voxrisk.notices import Notice, notice
+from voxrisk.pipeline.slicing.choices import Slicing
+from voxrisk.pipeline.speech import Speech
+from voxrisk.pipeline.stages import Stages, digest_corpus
+from voxrisk.protect.aligner import align_utterance
+from voxrisk.protect.alignment import read_alignment, write_alignment
+from voxrisk.protect.slice_corpus import OVERSHOOT_SECONDS, Plan, slice_corpus
+from voxrisk.protect.slicing import Word
+from voxrisk.types import InputError, MissingExtraError
+
+Words = Mapping[str, list[Word]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pieces:
+    """Pieces of utterances of one condition, and the utterance each comes from.
+
+    Attributes:
+        condition: ``"clear"`` or ``"anonymized"``.
+        cut: ``"whole"``, ``"shortened"`` or ``"sliced"``.
+        duration: What was asked for; None: nothing.
+        rows: The pieces as utterances of their own.
+        digest: Hash of all of them.
+    """
+
+    condition: str
+    cut: str
+    duration: float | None
+    rows: tuple[Utterance, ...]
+    digest: str
+
+    @property
+    def sources(self) -> dict[str, list[str]]:
+        """Utterance → its pieces, in order."""
+        found: dict[str, list[str]] = {}
+        for row in self.rows:
+            found.setdefault(source_of(row), []).append(row.utterance)
+        return found
+
+    def lengths(self) -> tuple[float, float]:
+        """Mean and standard deviation of the lengths, in seconds."""
+        seconds = np.array([row.duration or 0.0 for row in self.rows])
+        return float(seconds.mean()), float(seconds.std())
+
+
+def source_of(row: Utterance) -> str:
+    """The utterance that a piece comes from; a whole one comes from itself."""
+    return row.extra.get("source", row.utterance)
+
+
+def word_times(
+    chosen: Slicing, speech: Speech, stages: Stages
+) -> tuple[Words | None, Words | None, list[Notice]]:
+    """When each word is said, in clear and in anonymized speech; None where nobody knows.
+
+    Anonymized speech mostly keeps the times of the clear speech. An utterance that does not is
+    aligned by itself.
+    """
+    if chosen.alignment is not None:
+        known = read_alignment(chosen.alignment)
+        ids = [row.utterance for row in speech.original]
+        if not any(name in known for name in ids):
+            raise InputError(
+                f"{chosen.alignment}: has no words for any utterance of the corpus "
+                f"({ids[0]!r} …); name them alike"
+            )
+        clear: Words = {name: known.get(name, []) for name in ids}
+        without = sum(not clear[name] for name in ids)
+    else:
+        if not any(row.text for row in speech.original):
+            return None, None, [notice("slicing_no_text")]
+        try:
+            clear = align_stage(speech.original, speech.digest, stages, "clear speech")
+        except MissingExtraError as error:
+            return None, None, [notice("slicing_no_aligner", detail=str(error))]
+        except InputError as error:
+            return None, None, [notice("slicing_language", detail=str(error))]
+        without = sum(not any(w.start is not None for w in words) for words in clear.values())
+    notices = [notice("slicing_unaligned", count=without, total=len(clear))] if without else []
+    moved = [
+        row
+        for row, before in zip(speech.anonymized, speech.original, strict=True)
+        if abs((row.duration or 0.0) - (before.duration or 0.0)) > OVERSHOOT_SECONDS
+    ]
+    if not moved:
+        return clear, clear, notices
+    notices.append(notice("slicing_moved", count=len(moved), total=len(speech.anonymized)))
+    try:
+        digest = digest_corpus(moved, stages.folder / "hashes.json")
+        again = align_stage(moved, digest, stages, "anonymized speech of other length")
+    except (InputError, MissingExtraError) as error:
+        notices.append(notice("slicing_no_aligner", detail=str(error)))
+        again = {row.utterance: [] for row in moved}
+    return clear, {**clear, **again}, notices
+
+
+def align_stage(rows: Sequence[Utterance], digest: str, stages: Stages, label: str) -> Words:
+    """Word times by the embedded aligner, found once for each corpus."""
+
+    def make(folder: Path) -> None:
+        found = resumable(
+            _timed,
+            rows,
+            key=lambda row: hash_of(row, row.text, row.language),
+            journal=folder / "journal.jsonl",
+            label="align",
+        )
+        words = {row.utterance: [Word(*w) for w in ws] for row, ws in zip(rows, found, strict=True)}
+        write_alignment(folder / "words.csv", words)
+        (folder / "journal.jsonl").unlink()
+
+    folder = stages.run("align", {"corpus": digest}, make, label=label)
+    found = read_alignment(folder / "words.csv") if any(row.text for row in rows) else {}
+    return {row.utterance: found.get(row.utterance, []) for row in rows}
+
+
+def _timed(row: Utterance) -> list[tuple[str, float | None, float | None]]:
+    return [(w.text, w.start, w.end) for w in align_utterance(row)]
+
+
+def whole(rows: Sequence[Utterance], condition: str, digest: str) -> Pieces:
+    """The utterances as they are."""
+    return Pieces(condition, "whole", None, tuple(rows), digest)
+
+
+def sliced(
+    rows: Sequence[Utterance],
+    digest: str,
+    condition: str,
+    duration: float,
+    *,
+    words: Words | None,
+    cut: str,
+    stages: Stages,
+) -> tuple[Pieces | None, int]:
+    """All slices of an utterance list, without the silent ones, and how many of those there were.
+
+    Without word times the cuts are at fixed times. None: not one slice is that long.
+    """
+    plan = Plan(duration, fixed=words is None, cut=cut)
+    times = None if words is None else hash_of({k: [repr(w) for w in v] for k, v in words.items()})
+    inputs = {"corpus": digest, "duration": duration, "cut": cut, "words": times}
+
+    def make(folder: Path) -> None:
+        slice_corpus(rows, folder / "slices", plan=plan, alignment=words)
+
+    label = f"{condition} speech, {duration:g} s"
+    folder = stages.run("slice", inputs, make, label=label)
+    table = folder / "slices" / "manifest.csv"
+    if table.read_text(encoding="utf-8").count("\n") < 2:
+        return None, 0
+    return _heard(read_corpus(folder / "slices"), condition, "sliced", duration, stages)
+
+
+def shortened(
+    rows: Sequence[Utterance], condition: str, duration: float, stages: Stages
+) -> tuple[Pieces | None, int]:
+    """The middle of every utterance, cut to a length; a shorter utterance stays as it is.
+
+    The middle, because recordings begin and end with silence, in which nobody is recognised.
+    """
+    made = []
+    for row in rows:
+        seconds = row.duration or 0.0
+        if seconds > duration:
+            start = (row.start or 0.0) + (seconds - duration) / 2
+            row = replace(row, start=start, end=start + duration, duration=duration)
+        made.append(row)
+    return _heard(made, condition, "shortened", duration, stages)
+
+
+def _heard(
+    rows: Sequence[Utterance], condition: str, cut: str, duration: float, stages: Stages
+) -> tuple[Pieces | None, int]:
+    """Leave out pieces that hold no sound: no encoder can say whose silence it is."""
+    sounding = resumable(
+        _sounds,
+        rows,
+        key=functools.partial(hash_of, "sounds"),
+        journal=stages.folder / "sounding.jsonl",
+        batch=64,
+        label="sound of pieces",
+    )
+    kept = tuple(row for row, sounds in zip(rows, sounding, strict=True) if sounds)
+    if not kept:
+        return None, len(rows)
+    digest = digest_corpus(kept, stages.folder / "hashes.json")
+    return Pieces(condition, cut, duration, kept, digest), len(rows) - len(kept)
+
+
+def _sounds(row: Utterance) -> bool:
+    try:
+        check_speech(read_audio(row))
+    except InputError:
+        return False
+    return True
