@@ -1,6 +1,7 @@
 """``voxrisk corpus``: look at a corpus, bring it to one table, split it, make a demo corpus."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -9,18 +10,27 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from voxrisk.cli.engine import Engine
+from voxrisk.types import InputError
 
 if TYPE_CHECKING:
     from voxrisk.corpus.check import Findings
     from voxrisk.corpus.splits import Split
+    from voxrisk.corpus.table import Utterance
 
 app = typer.Typer(no_args_is_help=True, help="Look at a corpus, split it, make a demo corpus.")
 
+MOST_TRIALS = 100_000_000
 Corpus = Annotated[Path, typer.Argument(help="A folder of audio, a manifest, a known corpus.")]
 Workers = Annotated[
     int | None, typer.Option(min=1, help="Processes; one for each core unless given.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CONDITION", help="Only rows with gender=f, duration>=2 …; repeat for several."
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Write over what is there.")]
 
 
@@ -116,7 +126,10 @@ def _print_findings(findings: "Findings", corpus: Path) -> None:
 @app.command(name="import")
 def import_(
     corpus: Corpus,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The manifest to write.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="The manifest to write: .csv or .parquet.")
+    ],
+    where: Where = None,
     force: Force = False,
 ) -> None:
     """Write the plain table of any known corpus, to look at or to edit.
@@ -124,16 +137,23 @@ def import_(
     \b
     Example:
       voxrisk corpus import cv-corpus-17.0/en -o manifest.csv
+      voxrisk corpus import cv-corpus-17.0/en --where "duration>=2" -o manifest.parquet
     """
-    from voxrisk.corpus import read_corpus, write_corpus
-    from voxrisk.types import InputError
+    from voxrisk.corpus import write_corpus
+    from voxrisk.corpus.columns import open_corpus, write_columns
 
     if output.exists() and not force:
         raise InputError(f"{output} exists; choose another name or add --force")
-    rows = read_corpus(corpus)
-    write_corpus(output, rows)
-    speakers = len({row.speaker for row in rows})
-    print(f"{output}: {len(rows)} utterances of {speakers} speakers")
+    rows = open_corpus(corpus, where or [])
+    write = write_columns if output.suffix == ".parquet" else write_corpus
+    write(output, rows)
+    print(f"{output}: {len(rows)} utterances of {_people(rows)} speakers")
+
+
+def _people(rows: "Sequence[Utterance]") -> int:
+    from voxrisk.corpus.columns import codes
+
+    return len(codes(rows, "speaker")[1])
 
 
 @app.command()
@@ -160,27 +180,28 @@ def split(
     nontargets: Annotated[
         int | None, typer.Option(min=1, help="At most so many other speakers for each trial.")
     ] = None,
+    where: Where = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the random choice.")] = 0,
     force: Force = False,
 ) -> None:
     """Split a corpus in two sides that share no session, no utterance or no speaker.
 
-    Writes one manifest for each side, split.json, and for sessions the trial list: enroll.csv
-    (enroll,utterance) and trials.csv (enroll,trial,label).
+    Writes one manifest for each side (Parquet if the corpus is), split.json, and for sessions the
+    trial list: enroll.csv (enroll,utterance) and trials.csv (enroll,trial,label).
 
     \b
     Example:
       voxrisk corpus split LibriSpeech/test-clean --by session --same-gender -o trials
     """
-    from voxrisk.corpus import read_corpus, splits
+    from voxrisk.corpus import splits
+    from voxrisk.corpus.columns import open_corpus
     from voxrisk.files.atomic import output_folder
-    from voxrisk.types import InputError
 
     if b_speakers is not None and by != By.ab:
         raise InputError("--b-speakers belongs to --by ab")
     if (same_gender or nontargets is not None) and by != By.session:
         raise InputError("--same-gender and --nontargets belong to --by session")
-    rows = read_corpus(corpus)
+    rows = open_corpus(corpus, where or [])
     if share is None:
         share = 0.2 if by == By.speaker else 0.5
     if by == By.session:
@@ -194,18 +215,27 @@ def split(
 
 
 def _write_split(folder: Path, made: "Split", *, same_gender: bool, nontargets: int | None) -> None:
+    from voxrisk.corpus.columns import Columns
     from voxrisk.corpus.table import write_corpus
     from voxrisk.corpus.trials import make_trials, write_enrolments, write_trials
     from voxrisk.files.atomic import write_text
 
     record: dict[str, object] = {"by": made.by, "seed": made.seed, "left_out": dict(made.left_out)}
     for name, side in made.sides.items():
-        write_corpus(folder / name / "manifest.csv", side)
-        people = len({row.speaker for row in side})
+        if isinstance(side, Columns):
+            side.write(folder / name / "manifest.parquet")
+        else:
+            write_corpus(folder / name / "manifest.csv", side)
+        people = _people(side)
         record[name] = {"utterances": len(side), "speakers": people}
         print(f"{name}: {len(side)} utterances of {people} speakers")
     if "enroll" in made.sides:
         enroll, trial = made.sides["enroll"], made.sides["trial"]
+        if nontargets is None and len(trial) * _people(enroll) > MOST_TRIALS:
+            raise InputError(
+                f"{len(trial):,} trial utterances against {_people(enroll):,} speakers are too "
+                f"many for one list (at most {MOST_TRIALS:,}); add --nontargets 20"
+            )
         write_enrolments(folder / "enroll.csv", enroll)
         trials = make_trials(
             enroll, trial, same_gender=same_gender, nontargets=nontargets, seed=made.seed

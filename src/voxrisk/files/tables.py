@@ -169,12 +169,13 @@ def _parquet_cells(
         ]
         for cells in zip(*columns, strict=True):
             line += 1
-            yield line, [_cell(cell, f"{path} row {line}") for cell in cells]
+            yield line, [parquet_cell(cell, f"{path} row {line}") for cell in cells]
     if not line:
         raise InputError(f"{path}: holds no rows")
 
 
-def _cell(value: object, where: str) -> str:
+def parquet_cell(value: object, where: str) -> str:
+    """A cell as the text it would be in a CSV file."""
     if isinstance(value, bytes):
         with reading(where):
             return value.decode()

@@ -16,6 +16,7 @@ from voxrisk.corpus.forms import (
     librispeech,
     libritts,
     manifest,
+    parquet,
     vctk,
     voiceprivacy,
 )
@@ -41,6 +42,7 @@ FORMS = tuple(
     for module in (
         common_voice,
         manifest,
+        parquet,
         voiceprivacy,
         kaldi,
         lhotse,
@@ -59,6 +61,6 @@ def recognise(path: Path) -> Form:
             return form
     raise InputError(
         f"{path}: not a corpus; known are a folder with one sub-folder of audio for each speaker, "
-        "a manifest (CSV or TSV with the columns utterance, path, speaker), a Kaldi or "
+        "a manifest (CSV, TSV or Parquet with the columns utterance, path, speaker), a Kaldi or "
         "VoicePrivacy data directory, LibriSpeech, LibriTTS, VCTK, Common Voice, lhotse manifests"
     )

@@ -49,7 +49,7 @@ def read(path: Path) -> Iterator[Located]:
             if tabs
             else csv.reader(stream, strict=True)
         )
-        names = _columns(next(rows, []), file)
+        names = column_names(next(rows, []), file)
         for cells in rows:
             if not any(cells):
                 continue
@@ -59,10 +59,11 @@ def read(path: Path) -> Iterator[Located]:
                     f"{where}: {len(cells)} cells where the header has {len(names)}; "
                     "quote cells that contain the delimiter"
                 )
-            yield where, _utterance(dict(zip(names, cells, strict=True)), where, file.parent)
+            yield where, utterance(dict(zip(names, cells, strict=True)), where, file.parent)
 
 
-def _columns(header: list[str], file: Path) -> list[str]:
+def column_names(header: list[str], file: Path) -> list[str]:
+    """The columns of a header under our names, in their order."""
     names = [name.strip() for name in header]
     for standard, others in ALIASES.items():
         if standard not in names:
@@ -79,7 +80,8 @@ def _columns(header: list[str], file: Path) -> list[str]:
     return names
 
 
-def _utterance(row: Mapping[str, str], where: str, base: Path) -> Utterance:
+def utterance(row: Mapping[str, str], where: str, base: Path) -> Utterance:
+    """One row of text cells by column; paths are relative to ``base``."""
     values: dict[str, object] = {}
     for name in COLUMNS:
         if not (text := row.get(name, "").strip()):

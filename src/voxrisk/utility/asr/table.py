@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from voxrisk.corpus import Utterance
 from voxrisk.measure.paired import paired_difference
@@ -13,7 +12,7 @@ from voxrisk.measure.resampling import MIN_SPEAKERS
 from voxrisk.types import Estimate
 from voxrisk.utility.wer import UNTRUSTED, WordErrors, word_error_rate, word_errors
 
-Floats = NDArray[np.float64]
+CellKey = tuple[str, float | None, str]  # trained, δ, tested
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,15 @@ def cells_of(
         ]
         for one in heard
     }
-    rates = {key: _by_speaker(found, tested[key[2]]) for key, found in errors.items()}
+    rates = {key: rates_by_speaker(found, tested[key[2]]) for key, found in errors.items()}
+
+    def against(name: str, key: CellKey, other: CellKey) -> Estimate | None:
+        return (
+            None
+            if key == other or other not in rates
+            else difference(name, rates[key], rates[other], draw)
+        )
+
     cells = []
     for one in heard:
         key = (one.trained, one.duration, one.tested)
@@ -101,15 +108,12 @@ def cells_of(
         cells.append(
             Cell(
                 one.duration, one.trained, one.tested, wer,
-                _difference("wer_loss", rates, key, whole, draw),
-                _difference("wer_mismatch", rates, key, matched, draw),
+                against("wer_loss", key, whole),
+                against("wer_mismatch", key, matched),
                 one.pieces, one.hours, one.steps, one.seconds,
             )
         )  # fmt: skip
     return tuple(cells)
-
-
-CellKey = tuple[str, float | None, str]  # trained, δ, tested
 
 
 def trust(errors: Mapping[CellKey, Sequence[WordErrors]], key: CellKey) -> dict[str, Any]:
@@ -126,25 +130,22 @@ def trust(errors: Mapping[CellKey, Sequence[WordErrors]], key: CellKey) -> dict[
     }
 
 
-def _by_speaker(errors: Sequence[WordErrors], rows: Sequence[Utterance]) -> Floats:
-    """Word error rate of each speaker that says a word, in the order of their names."""
+def rates_by_speaker(errors: Sequence[WordErrors], rows: Sequence[Utterance]) -> dict[str, float]:
+    """Word error rate of each speaker that says a word."""
     names, index = np.unique([row.speaker for row in rows], return_inverse=True)
     wrong = np.bincount(index, [e.errors for e in errors], len(names))
     words = np.bincount(index, [e.words for e in errors], len(names))
-    return wrong[words > 0] / words[words > 0]
+    return {str(n): w / of for n, w, of in zip(names, wrong, words, strict=True) if of > 0}
 
 
-def _difference(
-    name: str,
-    rates: Mapping[CellKey, Floats],
-    first: CellKey,
-    second: CellKey,
-    draw: Mapping[str, Any],
+def difference(
+    name: str, first: Mapping[str, float], second: Mapping[str, float], draw: Mapping[str, Any]
 ) -> Estimate | None:
-    """The first cell minus the second, each speaker against him- or herself."""
-    if first == second or second not in rates or len(rates[first]) < MIN_SPEAKERS:
+    """The first minus the second, each speaker against him- or herself; None for under 5."""
+    both = sorted(first.keys() & second.keys())
+    if len(both) < MIN_SPEAKERS:
         return None
-    found = paired_difference(rates[first], rates[second], **draw)
+    found = paired_difference([first[s] for s in both], [second[s] for s in both], **draw)
     return replace(
         found.difference,
         name=name,

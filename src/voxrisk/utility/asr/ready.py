@@ -1,0 +1,132 @@
+"""What a ready recogniser hears in slices: their worth to a user with ready tools.
+
+A slice takes Whisper as long as 30 s of speech, its window. So a number of slices is drawn, equally
+many of every speaker.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from voxrisk.corpus import Utterance
+from voxrisk.types import Estimate, InputError
+from voxrisk.utility.asr.table import difference, rates_by_speaker
+from voxrisk.utility.text import normalise
+from voxrisk.utility.wer import check_language, transcribe, trust, word_error_rate, word_errors
+
+Key = tuple[str, float | None]  # condition and δ; None: whole utterances
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyCell:
+    """What a ready recogniser got wrong in one kind of pieces.
+
+    Attributes:
+        duration: δ; None: whole utterances.
+        tested: Condition of the speech.
+        wer: Word error rate.
+        loss: By how much it is higher than on whole utterances of the same condition: the mean over
+            speakers. None on those, or with fewer than 5 speakers in common.
+        pieces: How many were heard.
+    """
+
+    duration: float | None
+    tested: str
+    wer: Estimate
+    loss: Estimate | None
+    pieces: int
+
+
+def ready_utility(
+    pieces: Mapping[Key, Sequence[Utterance]],
+    *,
+    asr: str = "whisper-tiny.en",
+    language: str = "en",
+    most: int | None = None,
+    journal: Path | None = None,
+    seed: int = 0,
+    resamples: int = 1000,
+    confidence: float = 0.95,
+    workers: int | None = None,
+) -> tuple[ReadyCell, ...]:
+    """Word error rates of a ready recogniser on slices and on whole utterances.
+
+    Args:
+        pieces: (condition, δ) → pieces with their texts; δ is None for whole utterances. The clear
+            condition comes first.
+        asr: Recogniser, see :func:`voxrisk.utility.wer.transcribe`.
+        language: Of the speech.
+        most: At most so many pieces of every kind, speakers in turn; None: all.
+        journal: File that keeps what was heard; a run that was killed goes on.
+        seed: Of the pieces that are drawn and of the intervals.
+        resamples: Of the intervals, which draw speakers.
+        confidence: Of the intervals.
+        workers: Processes of one thread each.
+
+    Raises:
+        InputError: If there are no transcripts, or the recogniser does not know the language.
+    """
+    check_language(asr, language)
+    drawn = {
+        key: in_turn(_spoken(rows, key, language), most, seed=seed) for key, rows in pieces.items()
+    }
+    everything = [row for rows in drawn.values() for row in rows]
+    # In one go: the workers load the recogniser once.
+    heard = iter(
+        transcribe(everything, asr=asr, language=language, journal=journal, workers=workers)
+    )
+    errors = {
+        key: [word_errors(str(row.text), next(heard), language=language) for row in rows]
+        for key, rows in drawn.items()
+    }
+    draw: dict[str, Any] = {"resamples": resamples, "seed": seed, "confidence": confidence}
+    rates = {key: rates_by_speaker(found, drawn[key]) for key, found in errors.items()}
+    # The first kind of speech is the least protected: there a recogniser must know most words.
+    base = errors.get((next(iter(drawn))[0], None), next(iter(errors.values())))
+    believed = trust(sum(e.errors for e in base) / sum(e.words for e in base))
+    cells = []
+    for key, rows in drawn.items():
+        condition, duration = key
+        wer = word_error_rate(
+            errors[key],
+            [row.speaker for row in rows],
+            parameters={"asr": asr, "language": language, **believed},
+            **draw,
+        )
+        whole = rates.get((condition, None))
+        loss = (
+            difference("wer_loss", rates[key], whole, draw)
+            if whole is not None and duration is not None
+            else None
+        )
+        cells.append(ReadyCell(duration, condition, wer, loss, len(rows)))
+    return tuple(cells)
+
+
+def in_turn(rows: Sequence[Utterance], most: int | None, *, seed: int = 0) -> list[Utterance]:
+    """At most so many pieces, speakers in turn, drawn at random among those of each."""
+    if most is None or len(rows) <= most:
+        return list(rows)
+    order = np.random.default_rng([seed, 3]).permutation(len(rows))
+    turn: dict[str, int] = {}
+    ranked = []
+    for i in order.tolist():
+        speaker = rows[i].speaker
+        turn[speaker] = turn.get(speaker, 0) + 1
+        ranked.append((turn[speaker], i))
+    kept = sorted(i for _, i in sorted(ranked)[:most])
+    return [rows[i] for i in kept]
+
+
+def _spoken(rows: Sequence[Utterance], key: Key, language: str) -> list[Utterance]:
+    kept = [row for row in rows if row.text and normalise(row.text, language=language)]
+    if not kept:
+        length = "whole" if key[1] is None else f"{key[1]:g} s"
+        raise InputError(
+            f"{key[0]} speech, {length}: none of {len(rows)} pieces has a transcript; add the "
+            "column text to manifest.csv"
+        )
+    return kept
