@@ -265,6 +265,12 @@ NOTICES: dict[str, Wording] = {
         "note", "Attributes were inferred without {name}, which could not be had.{detail}"
     ),
     "undefined": Wording("note", "{figure} cannot be given: {why}."),
+    "next_language": Wording(
+        "next",
+        "Name the language of the speech (--language), take a recogniser that knows it (--asr), or "
+        "bring the right transcripts. The recogniser gave {found} before any protection, so "
+        "nothing is known about words; what attackers can do does not depend on it.",
+    ),
     "next_mend": Wording(
         "next",
         "Mend the test before anything else. One of its controls failed ({question} This test "
