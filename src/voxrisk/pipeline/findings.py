@@ -11,31 +11,28 @@ from voxrisk.measure import (
     Population,
     Protocol,
     Trials,
-    ece_profile,
     evaluate_similarity,
     measure_crowd,
     measure_scores,
     segment_trials,
     similarity_matrix,
     tag,
-    zero_evidence,
 )
 from voxrisk.measure.resampling import MIN_SPEAKERS
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.attacks import Attack
 from voxrisk.pipeline.evaluation import Draws, Evaluation
+from voxrisk.pipeline.profiles import profile_of
 from voxrisk.pipeline.recogniser import embed_stage
 from voxrisk.pipeline.sharing import is_shown
 from voxrisk.pipeline.sides import Sides
 from voxrisk.pipeline.speech import Speech
 from voxrisk.pipeline.stages import Stages
-from voxrisk.pipeline.suite import ASIDE
 from voxrisk.results import (
     AttackResult,
     ErrorCurve,
     Group,
     Person,
-    Profile,
     SetResult,
     SimilarityResult,
     SuiteMember,
@@ -43,17 +40,11 @@ from voxrisk.results import (
 from voxrisk.shards import spread
 from voxrisk.types import Embeddings, Estimate, InputError
 
-LOG_ODDS = np.linspace(-10.0, 10.0, 201)
 POINTS = 400  # of an error curve
 SMALLEST_GROUP = 5
 GROUPS = ("gender", "age", "language")
 MOST_KINDS = 8
 ONE_SMALL = "one smaller group"
-
-
-def zero_profile() -> Profile:
-    """The profile of speech that tells nothing."""
-    return Profile(log_odds=tuple(LOG_ODDS.tolist()), bits=tuple(zero_evidence(LOG_ODDS).tolist()))
 
 
 def figures_of(chosen: Draws, scored: Trials) -> Mapping[str, Estimate]:
@@ -100,10 +91,7 @@ def score_result(chosen: Draws, knowledge: Knowledge, scored: Trials) -> AttackR
         reference=knowledge.reference,
         figures=figures,
         tag=tag(figures["log10_l"].value),
-        ece=Profile(
-            log_odds=tuple(LOG_ODDS.tolist()),
-            bits=tuple(ece_profile(curve, log_odds=LOG_ODDS).tolist()),
-        ),
+        ece=profile_of(curve),
         det=ErrorCurve(
             false_alarm=tuple(curve.false_alarm[step].tolist()),
             miss=tuple(curve.miss[step].tolist()),
@@ -135,7 +123,7 @@ def _members(chosen: Draws, attack: Attack) -> Iterator[SuiteMember]:
                 weight=judged.weight,
                 held_out=judged.eer,
                 eer=figures_of(chosen, trials)["rocch_eer"],
-                aside=judged.member.hears in ASIDE,
+                aside=judged.aside,
             )
 
 

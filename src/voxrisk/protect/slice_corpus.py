@@ -232,13 +232,13 @@ def _slice_utterance(plan: Plan, folder: Path, task: Task) -> dict[str, Any]:
     samples = read_audio(row, rate=plan.rate)
     signal = len(samples) / plan.rate
     if ready is not None:
-        words = [_inside(word, signal) for word in ready]
+        words = [inside(word, signal) for word in ready]
     elif plan.fixed or not row.text:
         words = []
     else:
         heard = samples if plan.rate == RATE else read_audio(row, rate=RATE)
         aligned = align_row(row, heard, asr=plan.asr, language=plan.language)
-        words = [_inside(word, signal) for word in aligned]
+        words = [inside(word, signal) for word in aligned]
     if not plan.fixed and hardly_aligned(words):
         return {"slices": [], "counts": _counts(words, [], row, ready)}
     cut = slice_fixed if plan.fixed else slice_words
@@ -275,7 +275,7 @@ def _counts(
     }
 
 
-def _inside(word: Word, signal: float) -> Word:
+def inside(word: Word, signal: float) -> Word:
     """Take back the rounding of an aligner at the very end of the signal."""
     if word.start is None or word.end is None or word.end <= signal:
         return word
