@@ -24,7 +24,7 @@ VERSIONS = {
     "utility": 3,
     "undo": 1,
     "suite": 3,
-    "infer": 1,
+    "infer": 2,
     "align": 1,
     "slice": 1,
     "recognise": 1,
