@@ -23,7 +23,16 @@ from voxrisk.cluster import Crew, machine, read_engine
 from voxrisk.progress import Counted, Progress, log
 from voxrisk.types import InputError
 
-__all__ = ["end_with_parent", "engine", "kept_workers", "machine", "per_batch", "run", "spread"]
+__all__ = [
+    "end_with_parent",
+    "engine",
+    "kept_workers",
+    "machine",
+    "one_thread",
+    "per_batch",
+    "run",
+    "spread",
+]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

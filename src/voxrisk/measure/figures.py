@@ -29,8 +29,8 @@ class Figure:
     Attributes:
         label: Name for people.
         plain: Name on the pages of the report, where it is another.
-        kind: ``"score"``, ``"speaker"``, ``"rank"``, ``"similarity"``, ``"crowd"``,
-            ``"attribute"`` or ``"utility"``.
+        kind: ``"score"``, ``"speaker"``, ``"rank"``, ``"reassembly"``, ``"similarity"``,
+            ``"crowd"``, ``"attribute"`` or ``"utility"``.
         chance: What an attacker who learns nothing gets (NaN: depends on the number of candidates).
         unit: ``"rate"`` (printed as percent), ``"signed rate"``, ``"bit"``, ``"dB"``, ``"log10"``,
             ``"of 5"`` or ``""``.
@@ -150,6 +150,10 @@ FIGURES: dict[str, Figure] = {
         label="Similarity rank disclosure, worst case", kind="rank", chance=0.0, unit="bit",
         privacy="lower", source="Bäckström et al., arXiv 2508.05250",
     ),
+    "pair_accuracy": Figure(
+        label="Pairs judged rightly", kind="reassembly", chance=0.5, unit="rate", privacy="lower",
+        source=_SLICES.replace("5.1", "5.2"), rate=True,
+    ),
     "deid": Figure(
         label="De-identification DeID", kind="similarity", chance=1.0, unit="rate",
         privacy="higher", source=f"{_NOE}, Eq. 4",
@@ -217,15 +221,25 @@ FIGURES: dict[str, Figure] = {
         unit="rate", of_speech="utility.wer:measure_wer",
         meaning="share of words a speech recogniser gets wrong; lower is better",
     ),
+    "cer": Figure(
+        label="Character error rate", plain="Character error rate (CER)", kind="utility",
+        chance=1.0, unit="rate", of_speech="utility.wer:measure_cer",
+        meaning="the same of letters and signs, without spaces; lower is better",
+    ),
     "pitch_correlation": Figure(
         label="Pitch correlation", kind="utility", chance=0.0,
         of_speech="utility.pitch:measure_pitch",
         meaning="1: the melody of speech is kept; 0: it is lost",
     ),
+    "distillmos": Figure(
+        label="DistillMOS, 1 to 5", plain="Naturalness (DistillMOS)", kind="utility", chance=1.0,
+        unit="of 5", of_speech="utility.naturalness:measure_naturalness",
+        meaning="predicted opinion of listeners on how natural it sounds, 1 (bad) to 5 (excellent)",
+    ),
     "dnsmos": Figure(
         label="DNSMOS overall, 1 to 5", plain="Sound quality (DNSMOS)", kind="utility", chance=1.0,
         unit="of 5", of_speech="utility.quality:measure_quality",
-        meaning="predicted opinion of listeners, 1 (bad) to 5 (excellent)",
+        meaning="predicted opinion of listeners, 1 (bad) to 5 (excellent); made for noise",
     ),
     "dnsmos_signal": Figure(
         label="DNSMOS speech", kind="utility", chance=1.0, unit="of 5"

@@ -6,24 +6,24 @@ from dataclasses import replace
 import numpy as np
 
 from voxrisk.attack.joined import UNDONE
+from voxrisk.corpus.groups import UNKNOWN, Groups, group_speakers
 from voxrisk.knowledge import Knowledge
 from voxrisk.measure import (
     Population,
     Protocol,
     Trials,
-    ece_profile,
     evaluate_similarity,
     measure_crowd,
     measure_scores,
     segment_trials,
     similarity_matrix,
     tag,
-    zero_evidence,
 )
 from voxrisk.measure.resampling import MIN_SPEAKERS
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.attacks import Attack
 from voxrisk.pipeline.evaluation import Draws, Evaluation
+from voxrisk.pipeline.profiles import profile_of
 from voxrisk.pipeline.recogniser import embed_stage
 from voxrisk.pipeline.sharing import is_shown
 from voxrisk.pipeline.sides import Sides
@@ -35,7 +35,6 @@ from voxrisk.results import (
     ErrorCurve,
     Group,
     Person,
-    Profile,
     SetResult,
     SimilarityResult,
     SuiteMember,
@@ -43,16 +42,11 @@ from voxrisk.results import (
 from voxrisk.shards import spread
 from voxrisk.types import Embeddings, Estimate, InputError
 
-LOG_ODDS = np.linspace(-10.0, 10.0, 201)
 POINTS = 400  # of an error curve
 SMALLEST_GROUP = 5
 GROUPS = ("gender", "age", "language")
 MOST_KINDS = 8
-
-
-def zero_profile() -> Profile:
-    """The profile of speech that tells nothing."""
-    return Profile(log_odds=tuple(LOG_ODDS.tolist()), bits=tuple(zero_evidence(LOG_ODDS).tolist()))
+ONE_SMALL = "one smaller group"
 
 
 def figures_of(chosen: Draws, scored: Trials) -> Mapping[str, Estimate]:
@@ -99,10 +93,7 @@ def score_result(chosen: Draws, knowledge: Knowledge, scored: Trials) -> AttackR
         reference=knowledge.reference,
         figures=figures,
         tag=tag(figures["log10_l"].value),
-        ece=Profile(
-            log_odds=tuple(LOG_ODDS.tolist()),
-            bits=tuple(ece_profile(curve, log_odds=LOG_ODDS).tolist()),
-        ),
+        ece=profile_of(curve),
         det=ErrorCurve(
             false_alarm=tuple(curve.false_alarm[step].tolist()),
             miss=tuple(curve.miss[step].tolist()),
@@ -228,22 +219,32 @@ def _extractor(attack: Attack, chosen: Evaluation) -> str:
 
 
 def _groups(scored: Trials, chosen: Draws, sides: Sides) -> list[Group]:
-    """Figures within each gender, age and language, where there are several."""
+    """Figures within each group of speakers, by the columns that were asked for or are known."""
+    asked: tuple[str, ...] = getattr(chosen, "group_by", ())
     found = []
-    for group in GROUPS:
-        value = {row.speaker: getattr(row, group) for row in sides.rows.values()}
-        kinds = sorted({str(v) for v in value.values() if v})
-        if not (1 < len(kinds) <= MOST_KINDS and all(is_shown(group, kind) for kind in kinds)):
+    for column in asked or GROUPS:
+        groups = group_speakers(list(sides.rows.values()), column, smallest=SMALLEST_GROUP)
+        if not asked and not _plain(groups):
             continue
-        for kind in kinds:
-            member = np.array([str(value.get(s)) == kind for s in scored.speakers])
+        for kind in groups.order:
+            member = np.array([groups.member.get(s) == kind for s in scored.speakers])
             part = scored.among(member)
             n = int(member.sum())
             few = n < SMALLEST_GROUP or not (part.is_target.any() and (~part.is_target).any())
             figures = {} if few else figures_of(chosen, part)
             shown = {name: figures[name] for name in ("rocch_eer", "d_ece") if name in figures}
-            found.append(Group(group=group, value=kind, speakers=n, figures=shown))
+            # A kind that hardly anybody has may name its people, whoever asked for it.
+            named = n >= SMALLEST_GROUP or groups.is_made(kind) or is_shown(column, kind)
+            value = kind if named else ONE_SMALL
+            found.append(Group(group=column, value=value, speakers=n, figures=shown))
     return found
+
+
+def _plain(groups: Groups) -> bool:
+    """Whether groups that nobody asked for are worth a table, and their names name nobody."""
+    kinds = [kind for kind in groups.order if kind != UNKNOWN]
+    named = [kind for kind in kinds if not groups.is_made(kind)]
+    return 1 < len(kinds) <= MOST_KINDS and all(is_shown(groups.column, kind) for kind in named)
 
 
 def _people(attack: Attack, crowd: Population, similarity: SimilarityResult | None) -> list[Person]:

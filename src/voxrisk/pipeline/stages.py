@@ -21,14 +21,16 @@ VERSIONS = {
     "check": 4,
     "train": 2,
     "embed": 1,
-    "utility": 3,
+    "utility": 4,
     "undo": 1,
     "suite": 3,
-    "infer": 1,
+    "infer": 2,
     "align": 1,
     "slice": 1,
     "recognise": 1,
     "follow": 1,
+    "learn": 1,
+    "read": 1,
 }
 
 
