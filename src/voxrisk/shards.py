@@ -23,7 +23,16 @@ from voxrisk.cluster import Crew, machine, read_engine
 from voxrisk.progress import Counted, Progress, log
 from voxrisk.types import InputError
 
-__all__ = ["end_with_parent", "engine", "kept_workers", "machine", "per_batch", "run", "spread"]
+__all__ = [
+    "end_with_parent",
+    "engine",
+    "kept_workers",
+    "machine",
+    "per_batch",
+    "run",
+    "spread",
+    "worker_count",
+]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -112,6 +121,12 @@ def spread(
 
 def _alone(work: Callable[[slice, int | None], Result], part: slice) -> Result:
     return work(part, 1)
+
+
+def worker_count() -> int:
+    """How many workers a long stage gets, on the engine of now."""
+    crew = _CREW.get()
+    return _cores() if crew is None else crew.size()
 
 
 def per_batch(count: int, *, most: int, workers: int | None = None) -> int:
