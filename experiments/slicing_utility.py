@@ -6,8 +6,10 @@
 
 One recogniser for each length and condition of training speech, each tested on whole utterances in
 both conditions. Anonymized speech must keep the times of the clear speech. Killed, it goes on where
-it was; with ``--only clear`` one half can run beside the other. The table is in
-docs/slicing/utility.md, and ``voxrisk slicing`` makes the same from a corpus in one go.
+it was; with ``--only clear`` one half can run beside the other. ``--ready 45`` and ``--test-words``
+let a ready recogniser hear 45 slices of each length instead. ``--shuffle`` is a control: texts of
+other pieces, from which nothing can be learned. The tables are in docs/slicing/utility.md, and
+``voxrisk slicing`` makes the same from a corpus in one go.
 """
 
 import argparse
@@ -23,7 +25,7 @@ from voxrisk.protect.alignment import read_alignment
 from voxrisk.protect.slicing import Word, slice_words
 from voxrisk.store import Store
 from voxrisk.types import Estimate
-from voxrisk.utility.asr import RECIPES, Cell, equal_hours, slice_utility
+from voxrisk.utility.asr import RECIPES, Cell, equal_hours, ready_utility, slice_utility
 
 DURATIONS = (0.5, 1.0, 2.0, 1.5, 3.0, 4.0)
 CLEAR, ANONYMIZED = "clear", "anonymized"
@@ -86,6 +88,27 @@ def show(cells: Sequence[Cell]) -> None:
     print(f"{cells[0].hours} hours, {cells[0].steps} steps, {cells[0].wer.n}")
 
 
+def hear(testing: Mapping[str, Sequence[Utterance]], given: argparse.Namespace) -> None:
+    """What a ready recogniser makes of slices of the test speech, in Markdown."""
+    words = read_alignment(given.test_words)
+    pieces: dict[tuple[str, float | None], Sequence[Utterance]] = {
+        (condition, duration): rows if duration is None else slices(rows, words, duration)
+        for condition, rows in testing.items()
+        for duration in (None, *sorted(given.durations, reverse=True))
+    }
+    found = ready_utility(
+        pieces, most=given.ready, journal=given.store / "heard.jsonl", workers=given.workers
+    )
+    print("| δ | speech | WER % | against whole | pieces | words |")
+    print("|---|---|---|---|---|---|")
+    for c in found:
+        length = "none" if c.duration is None else f"{c.duration:g} s"
+        print(
+            f"| {length} | {c.tested} | {percent(c.wer)} | {percent(c.loss, sign=True)} | "
+            f"{c.pieces} | {c.wer.n['word']} |"
+        )
+
+
 def main() -> None:
     """Read the speech, cut it, train, test, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -102,9 +125,19 @@ def main() -> None:
     parser.add_argument("--only", choices=[CLEAR, ANONYMIZED], help="Training speech.")
     parser.add_argument("--shuffle", action="store_true", help="Control: texts of other pieces.")
     parser.add_argument("--durations", type=float, nargs="*", default=list(DURATIONS))
+    parser.add_argument("--ready", type=int, help="Pieces of each kind for a ready recogniser.")
+    parser.add_argument("--test-words", type=Path, help="Word times of TEST, for --ready.")
     parser.add_argument("--workers", type=int)
     given = parser.parse_args()
     talk()
+    given.store.mkdir(parents=True, exist_ok=True)
+    testing = {
+        CLEAR: some(read_corpus(given.test), given.per_speaker),
+        ANONYMIZED: some(read_corpus(given.test_anonymized), given.per_speaker),
+    }
+    if given.ready:
+        hear(testing, given)
+        return
     words = read_alignment(given.words)
     training: dict[tuple[str, float | None], Sequence[Utterance]] = {}
     whole = {CLEAR: read_corpus(given.train), ANONYMIZED: read_corpus(given.train_anonymized)}
@@ -120,12 +153,7 @@ def main() -> None:
             drawn[key] = tuple(
                 replace(r, text=texts[(i + len(rows) // 2) % len(rows)]) for i, r in enumerate(rows)
             )
-    testing = {
-        CLEAR: some(read_corpus(given.test), given.per_speaker),
-        ANONYMIZED: some(read_corpus(given.test_anonymized), given.per_speaker),
-    }
     recipe = RECIPES[given.recipe]
-    given.store.mkdir(parents=True, exist_ok=True)
     show(
         slice_utility(
             {key: rows for key, rows in drawn.items() if given.only in (None, key[0])},

@@ -7,12 +7,13 @@ SOURCE = Path(__file__).parents[1] / "src" / "voxrisk"
 # Room → the rooms it may import from. A module that is no package is a room of its own.
 # Any room above may keep, run and tell of long work.
 WORK = {"types", "files", "models", "shards", "store", "journal", "progress", "vocoder", "corpus"}
-WORK |= {"scratch", "whisper", "mel"}
+WORK |= {"scratch", "hearing", "whisper", "mel"}
 MAP = {
     "types": set(),
     "knowledge": {"types"},
     "notices": set(),
     "vocoder": {"types"},
+    "hearing": {"types"},
     "mel": set(),
     "whisper": {"types", "mel", "corpus"},
     "language": {"types", "files", "models", "progress"},

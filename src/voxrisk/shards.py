@@ -28,6 +28,7 @@ __all__ = [
     "engine",
     "kept_workers",
     "machine",
+    "one_thread",
     "per_batch",
     "run",
     "spread",

@@ -15,6 +15,7 @@ from voxrisk.attack.attributes import (
     train_guesser,
 )
 from voxrisk.measure.attributes import balanced_accuracy, measure_attribute
+from voxrisk.measure.logistic import fit_weighing
 from voxrisk.measure.posteriors import believe
 from voxrisk.types import Estimate, InputError
 
@@ -99,6 +100,28 @@ def test_the_better_features_win_and_all_together_can() -> None:
     noise = np.random.default_rng(0).standard_normal((known.truth.size, 4)).astype(np.float32)
     both = replace(known, vectors={"noise": noise, "voice": known.vectors["voice"]})
     assert train_guesser(both, classes=2, seed=0).features != "noise"
+
+
+def test_kinds_of_features_are_weighed_and_not_averaged() -> None:
+    """Beside a loud kind that says nothing, a quiet one that knows keeps all it knows."""
+    known = labelled(speakers=40, told=1.5)
+    rng = np.random.default_rng(0)
+    noise = {f"noise {i}": rng.standard_normal((known.truth.size, 40)) for i in range(3)}
+    alone = figures(known)["uar"].value
+    beside = figures(replace(known, vectors={**noise, "voice": known.vectors["voice"]}))
+    assert beside["uar"].value > alone - 0.03
+
+
+def test_opinions_are_weighed_as_they_deserve() -> None:
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 3, 600)
+    knows = 2.0 * np.eye(3)[truth] + rng.standard_normal((600, 3))
+    lies, nothing = -knows + rng.standard_normal((600, 3)), rng.standard_normal((600, 3))
+    share = np.full(600, 1 / 600)
+    found = fit_weighing(np.stack([knows, nothing, lies]), truth, share=share, caution=1e-3)
+    assert found.weights[0] > 5 * found.weights[1]
+    assert found.weights[2] == 0.0
+    assert balanced_accuracy(truth, found(np.stack([knows, nothing, lies])).argmax(1), share) > 0.7
 
 
 def test_numbers_are_guessed_by_regression() -> None:

@@ -5,24 +5,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from voxrisk.attack.backends import cosine
+from voxrisk.attack.backends import cosine, score_pairs
 from voxrisk.attack.guess import fit_guess
-from voxrisk.attack.maps import BACKENDS, fit_map
+from voxrisk.attack.joined import Joined, join, original_of
+from voxrisk.attack.maps import BACKENDS, Lesson, fit_map
+from voxrisk.attack.sided import NEAREST
 from voxrisk.attack.soundness import cross_validated, training_control
-from voxrisk.attack.suite import (
-    Joined,
-    choose_suite,
-    fusion_weights,
-    join,
-    read_suite,
-    suite_fit,
-    write_suite,
-)
+from voxrisk.attack.suite import Lessons, choose_suite, read_suite, suite_fit, write_suite
+from voxrisk.attack.weighing import fusion_weights, shares
 from voxrisk.types import Embeddings, InputError
 
 SPEAKERS, EACH = 40, 6
 FAST = ("centred", "wccn", "plda")
-CHOICE = {"aside": ("room",), "backends": FAST}
+CHOICE = {"sorts": {"room": "recording"}, "backends": FAST}
 
 
 def block(signal: float, *, seed: int, nuisance: float = 0.0, size: int = 12) -> Embeddings:
@@ -74,7 +69,8 @@ def test_the_cosine_of_the_fused_vectors_is_the_weighted_sum_of_cosines(suite, j
     fused = suite.apply(vectors).astype(np.float64)
     alone = [suite.alone(j.member, vectors).astype(np.float64) for j in suite.chosen]
     expected = sum(
-        j.weight * cosine(v[:10], v[10:]) for j, v in zip(suite.chosen, alone, strict=True)
+        suite.weights[j.member] * cosine(v[:10], v[10:])
+        for j, v in zip(suite.chosen, alone, strict=True)
     )
     assert cosine(fused[:10], fused[10:]) == pytest.approx(expected, abs=1e-5)
 
@@ -86,15 +82,13 @@ def test_names_that_mean_nothing_are_judged_to_be_nothing(joined) -> None:
     shuffled = Joined(Embeddings(held.utterance, wrong, held.vectors), joined.blocks)
     found = choose_suite(shuffled, **CHOICE, resamples=0)
     assert found.eer.value > 0.44
-    heard = shuffled.first(["left", "right", "noise"])
-    assert training_control(heard, suite_fit(found, shuffled), resamples=100).at_chance
+    heard = shuffled.only(["left", "right", "noise"])
+    assert training_control(heard, suite_fit(found, Lessons(shuffled)), resamples=100).at_chance
 
 
 def test_the_control_of_a_sound_choice_passes(suite, joined) -> None:
-    heard = joined.first(["left", "right", "noise"])
-    assert not training_control(heard, suite_fit(suite, joined), resamples=300).failed
-    with pytest.raises(InputError, match="the first encoders are left"):
-        joined.first(["room"])
+    heard = joined.only(["left", "right", "noise"])
+    assert not training_control(heard, suite_fit(suite, Lessons(joined)), resamples=300).failed
 
 
 def test_only_people_of_one_gender_are_compared_where_they_are_known(joined) -> None:
@@ -139,12 +133,12 @@ def test_manner_never_outweighs_voices() -> None:
     scores = np.stack([weak, strong])
     assert fusion_weights(scores, target)[1] > 0.6
     capped = fusion_weights(scores, target, np.array([False, True]))
-    assert capped == pytest.approx([0.5, 0.5], abs=1e-6)
+    assert shares(scores, capped) == pytest.approx([0.5, 0.5], abs=1e-6)
     alone = fusion_weights(strong[None], target, np.array([True]))
     assert alone == pytest.approx([1.0])
     for strength, share in ((0.6, 0.5), (0.0, 1.0)):  # of a voice that is there, and of none
         joined = join({"voice": block(strength, seed=1), "manner": block(2.0, seed=2)})
-        found = choose_suite(joined, manner=("manner",), backends=FAST, resamples=0)
+        found = choose_suite(joined, sorts={"manner": "manner"}, backends=FAST, resamples=0)
         heard = sum(j.weight for j in found.judged if j.member.hears == "manner")
         assert heard == pytest.approx(share, abs=0.05)
 
@@ -158,7 +152,8 @@ def test_a_back_end_learns_what_varies_within_a_speaker(name: str) -> None:
 
         def fit(embeddings, rows):
             part = Embeddings(held.utterance[rows], held.speaker[rows], held.vectors[rows])
-            return fit_map(backend, part).apply
+            fitted = fit_map(backend, Lesson(part))
+            return lambda vectors: fitted.apply(vectors, "trial")
 
         scored, _ = cross_validated(held, fit)
         return interpolated_eer(scored.target, scored.nontarget)
@@ -172,21 +167,135 @@ def test_targets_are_erased_before_speakers_are_told() -> None:
     target = random.integers(0, 3, len(held.speaker))
     moved = held.vectors + 4.0 * random.standard_normal((3, 12))[target].astype(np.float32)
     given = Embeddings(held.utterance, held.speaker, moved)
-    mapped = fit_map("erased wccn", given, targets=[str(t) for t in target]).apply(moved)
+    lesson = Lesson(given, targets=[str(t) for t in target])
+    mapped = fit_map("erased wccn", lesson).apply(moved, "trial")
     means = np.stack([mapped[target == t].mean(axis=0) for t in range(3)])
-    plain = fit_map("centred", given).apply(moved)
+    plain = fit_map("centred", lesson).apply(moved, "trial")
     before = np.stack([plain[target == t].mean(axis=0) for t in range(3)])
     assert np.ptp(means, axis=0).max() < 0.3 * np.ptp(before, axis=0).max()
     with pytest.raises(InputError, match="needs the target voice"):
-        fit_map("erased wccn", given)
+        fit_map("erased wccn", Lesson(given))
+
+
+def test_as_norm_is_a_cosine_of_two_unlike_vectors() -> None:
+    """Against the plain formula of ``voxrisk score``, on every pair, with another cohort's code."""
+    held = block(0.6, seed=1)
+    fitted = fit_map("as-norm", Lesson(held))
+    new = block(0.6, seed=2).vectors[:50]
+    sides = [fitted.apply(new, side).astype(np.float64) for side in ("enroll", "trial")]
+    for vectors in sides:
+        assert np.linalg.norm(vectors, axis=1) == pytest.approx(1.0, abs=1e-5)
+    plain = fitted.enroll.apply(new).astype(np.float64)
+    pairs = tuple(np.indices((50, 50)).reshape(2, -1))
+    expected = score_pairs(
+        plain, plain, pairs, cohort=fitted.cohort.voices, nearest=NEAREST
+    ).reshape(50, 50)
+    found = cosine(*sides)
+    assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > 1 - 1e-6
+    slope = np.polyfit(expected.ravel(), found.ravel(), 1)
+    assert slope[0] > 0
+    assert abs(slope[1]) < 1e-6  # a factor and nothing else
+
+
+def test_procrustes_finds_the_rotation_between_two_spaces() -> None:
+    """Anonymized = rotated original: enrolling originals fails as it is, and works aligned."""
+    original = block(2.0, seed=3)
+    turn = np.linalg.qr(np.random.default_rng(4).standard_normal((12, 12)))[0]
+    noise = 0.3 * np.random.default_rng(5).standard_normal(original.vectors.shape)
+    turned = (original.vectors @ turn + noise + 3.0).astype(np.float32)
+    heard = Embeddings(original.utterance, original.speaker, turned)
+    joined = join({"voice": heard, original_of("voice"): original})
+    found = choose_suite(joined, backends=("centred", "procrustes"), resamples=0)
+    eers = {j.member.backend: j.eer.value for j in found.judged}
+    assert eers["procrustes"] < 0.05
+    lesson = Lesson(heard, originals=original)
+    fitted = fit_map("procrustes", lesson)
+    apart = cosine(
+        fitted.apply(original.vectors, "enroll").astype(np.float64),
+        fitted.apply(turned, "trial").astype(np.float64),
+    )
+    assert np.diag(apart).mean() > 0.8
+    plain = fit_map("centred", lesson)
+    untouched = cosine(
+        plain.apply(original.vectors, "enroll").astype(np.float64),
+        plain.apply(turned, "trial").astype(np.float64),
+    )
+    assert abs(np.diag(untouched).mean()) < 0.3
+    with pytest.raises(InputError, match="before it was anonymized"):
+        fit_map("procrustes", Lesson(heard))
+
+
+def test_a_member_that_needs_originals_is_not_there_without_them(joined: Joined) -> None:
+    found = choose_suite(joined, backends=("centred", "procrustes"), resamples=0)
+    assert {j.member.backend for j in found.judged} == {"centred"}
+
+
+def test_gender_is_shown_and_never_chosen() -> None:
+    """The direction of gender tells women from men, and nobody among women."""
+    held = block(0.5, seed=6)
+    names = np.unique(held.speaker).tolist()
+    kinds = {name: "fm"[i % 2] for i, name in enumerate(names)}
+    male = np.array([kinds[s] == "m" for s in held.speaker])
+    moved = held.vectors + 6.0 * male[:, None] * np.eye(12, dtype=np.float32)[3]
+    given = Embeddings(held.utterance, held.speaker, moved.astype(np.float32))
+    lesson = Lesson(given, kinds=[kinds[s] for s in given.speaker])
+    told = fit_map("gender", lesson).apply(given.vectors, "trial")[:, 0]
+    assert set(np.unique(told)) == {-1.0, 1.0}
+    assert ((told > 0) == male).mean() > 0.95
+    found = choose_suite(join({"voice": given}), kinds=kinds, backends=("centred", "gender"))
+    gender = next(j for j in found.judged if j.member.backend == "gender")
+    assert gender.aside
+    assert gender.weight == 0.0
+    assert gender.eer.value > 0.4
+
+
+def test_the_last_layer_goes_on_from_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A layer that reads six values of noise beside one of twelve of the voice learns the rest."""
+    from voxrisk.attack import maps
+
+    held = block(1.2, seed=8)
+    begin = np.zeros((12, 6))
+    begin[np.arange(6), np.arange(6)] = 1.0
+    monkeypatch.setattr(maps, "last_layer", lambda width: begin)
+    mapped = fit_map("last layer", Lesson(held)).enroll.matrix
+    assert mapped.shape == (12, 6)
+    assert np.abs(mapped[6:]).max() > 0.005
+    assert np.abs(mapped[:6] - begin[:6]).max() < 0.5
+    found = choose_suite(
+        join({"pooled": held}), sorts={"pooled": "pooled"}, resamples=0
+    )  # nothing else stands behind such vectors
+    assert {j.member.backend for j in found.judged} == {"last layer"}
+
+
+def test_shares_tell_how_much_a_member_moves_the_sum() -> None:
+    """A score in other units has another weight and the same share."""
+    random = np.random.default_rng(0)
+    target = np.arange(400) < 200
+    scores = random.standard_normal((2, 400)) + 1.0 * target
+    wide = scores * [[1.0], [100.0]]
+    for table in (scores, wide):
+        weights = fusion_weights(table, target)
+        assert shares(table, weights) == pytest.approx([0.5, 0.5], abs=0.1)
+        assert weights.sum() == pytest.approx(1.0)
+    assert fusion_weights(wide, target)[0] > 0.95
+
+
+def test_words_are_vectors() -> None:
+    from voxrisk.attack.words import word_vectors
+
+    same, other, none = word_vectors(["The SHIP sails", "sails the ship", ""])
+    assert same == pytest.approx(other)
+    assert none @ same == pytest.approx(1.0)  # the constant alone
+    assert same @ same > 2.0
 
 
 def test_what_cannot_be_fitted_says_why() -> None:
     held = block(1.0, seed=0)
     with pytest.raises(InputError, match=f"known are {', '.join(BACKENDS)}"):
-        fit_map("magic", held)
+        fit_map("magic", Lesson(held))
+    few = Embeddings(held.utterance[:3], held.speaker[:3], held.vectors[:3])
     with pytest.raises(InputError, match="3 utterances of 1 speakers"):
-        fit_map("wccn", Embeddings(held.utterance[:3], held.speaker[:3], held.vectors[:3]))
+        fit_map("wccn", Lesson(few))
 
 
 def test_a_parameter_that_can_be_heard_is_guessed_and_one_that_cannot_is_not() -> None:

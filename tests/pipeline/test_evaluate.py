@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from voxrisk.attack.encoders import encoder_identity
+from voxrisk.attack.maps import BACKENDS
 from voxrisk.corpus import Utterance, read_corpus, write_audio, write_corpus
 from voxrisk.corpus.audio import audio_seconds
 from voxrisk.corpus.demo import make_demo
@@ -469,8 +470,11 @@ def test_the_suite_shows_what_it_chose_from_and_chose_on_training_speakers(
     attack = results.attackers["informed + suite"]
     members = {(m.hears, m.backend): m for m in attack.members}
     heard = {hears for hears, _ in members}
-    assert heard == {"ecapa-voxceleb", "prosody"}
-    assert {"centred", "wccn", "plda", "erased wccn", "adapter"} >= {b for _, b in members}
+    assert heard == {"ecapa-voxceleb", "prosody", "words"}
+    aside = {(m.hears, m.backend) for m in attack.members if m.aside}
+    assert aside == {(h, b) for h, b in members if h == "words" or b == "gender"}
+    assert ("ecapa-voxceleb", "as-norm") in members
+    assert {b for _, b in members} <= set(BACKENDS)
     assert sum(m.weight for m in attack.members) == pytest.approx(1.0)
     assert attack.training is not None
     people = {m.held_out.n["speaker"] for m in attack.members}

@@ -216,11 +216,11 @@ def test_a_torn_journal_is_mended_and_nothing_is_done_twice(
     assert transcribe(eight[:2], asr=recogniser, journal=journal, workers=1) == whole[:2]
     journal.write_bytes(journal.read_bytes()[:-9])  # a kill in the middle of a line
     done = []
-    recognise = "voxrisk.utility.wer._recognise"
-    from voxrisk.utility.wer import _recognise
+    from voxrisk.utility import wer
 
+    spied = wer.read_audio
     monkeypatch.setattr(
-        recognise, lambda m, row, code: done.append(row) or _recognise(m, row, code)
+        wer, "read_audio", lambda row, *, rate: done.append(row) or spied(row, rate=rate)
     )
     assert transcribe(eight[:3], asr=recogniser, journal=journal, workers=1) == whole
     assert done == eight[1:3]

@@ -25,7 +25,7 @@ class Adapter:
         encoder: Name of the ready encoder whose vectors it maps.
         identity: Hash of that encoder's weights, as far as it was known.
         mean: ``(d,)`` mean of the training vectors, each of length one.
-        matrix: ``(d, d)``.
+        matrix: ``(d, e)``, mostly square.
     """
 
     encoder: str

@@ -51,6 +51,7 @@ def fit_adapter(
     *,
     targets: Sequence[str] | None = None,
     unlearn: Unlearn | None = None,
+    begin: Floats | None = None,
     seed: int = 0,
     encoder: str = "",
     identity: str = "",
@@ -64,6 +65,7 @@ def fit_adapter(
         unlearn: ``"erase"``: what tells the targets apart is removed first, in closed form; no
             gradient is reversed, and w_T stays 0. ``"reverse"``: the map learns against the target
             head, with w_T = 0 for E epochs and then rising to 1. None: the head only measures.
+        begin: ``(d, e)`` what the map begins as, if not as the identity.
         seed: Of the split and the order.
         encoder: Name of the ready encoder, kept with the map.
         identity: Hash of its weights.
@@ -87,7 +89,7 @@ def fit_adapter(
     mean = raw[train].mean(axis=0)
     x = direction(raw - mean)
     labels = [source]
-    erase = np.eye(x.shape[1])
+    erase: Floats | None = None
     if targets is not None:
         labels.append(np.unique(np.array(targets), return_inverse=True)[1])
         if unlearn == "erase":
@@ -98,10 +100,13 @@ def fit_adapter(
     from voxrisk.attack.ecapa_encoder import cpu_threads
 
     reverse = unlearn == "reverse"
-    shown = direction(x @ erase)
+    shown = direction(x if erase is None else x @ erase)
     with cpu_threads(1):  # small matrices: more threads only wait for each other
-        matrix, epochs = descend(shown, labels, train, held, recipe, reverse=reverse, seed=seed)
-    return Adapted(Adapter(encoder, identity, mean, erase @ matrix), tuple(epochs))
+        matrix, epochs = descend(
+            shown, labels, train, held, recipe, reverse=reverse, begin=begin, seed=seed
+        )
+    whole = matrix if erase is None else erase @ matrix
+    return Adapted(Adapter(encoder, identity, mean, whole), tuple(epochs))
 
 
 def adapter_fit(

@@ -6,7 +6,7 @@ them) by what works on people kept out of the training. The people under attack 
 """
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -14,13 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.measure.attributes import area_under_curve, balanced_accuracy, correlation
-from voxrisk.measure.logistic import Floats, Integers, Linear, fit_logistic, fit_ridge, log_softmax
+from voxrisk.measure.logistic import (
+    Floats,
+    Integers,
+    Linear,
+    fit_logistic,
+    fit_ridge,
+    fit_weighing,
+    log_softmax,
+)
 from voxrisk.measure.posteriors import balanced, speaker_folds, speaker_shares
 from voxrisk.types import InputError
 
 FOLDS = 6  # parts of the speakers, where there is no training speech
 INNER = 3  # parts of the training speakers, to choose features and caution
 PENALTIES = (1e-2, 1e-1, 1.0)
+CAUTION = 1e-2  # of the weights by which several kinds of features are joined
 ALL = "all together"
 
 
@@ -63,32 +72,37 @@ class Labelled:
         )
 
 
+# Opinions ``(m, n, k)`` or ``(m, n)`` of m kinds of features → one, ``(n, k)`` or ``(n,)``.
+Join = Callable[[Floats], Floats]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Guesser:
     """What an attacker guesses an attribute with.
 
     Attributes:
         features: What it listens to.
-        models: The map behind each kind of features; of several, the mean of their scores counts.
+        models: The map behind each kind of features.
+        join: What makes one opinion of several.
     """
 
     features: str
     models: Mapping[str, Linear]
+    join: Join
 
     def __call__(self, tested: Labelled) -> Floats:
         """Log-shares of the classes ``(n, k)``, or guessed numbers ``(n,)``."""
         number = tested.value is not None
-        return _mean(
-            [_scores(m, tested.vectors[name], number=number) for name, m in self.models.items()]
-        )
+        found = [_scores(m, tested.vectors[name], number=number) for name, m in self.models.items()]
+        return self.join(np.stack(found))
 
 
 def train_guesser(known: Labelled, *, classes: int, seed: int) -> Guesser:
     """The classifier (or, for a number, the regression) that does best on held-out speakers.
 
-    For each kind of features the caution that does best; then the kind that does best, or the mean
-    of all of them. One model on all features side by side does worse: where speakers are few, many
-    dimensions of one kind drown the few of another.
+    For each kind of features the caution that does best; then the kind that does best, or all of
+    them, joined by weights that the held-out speakers teach. One model on all features side by side
+    does worse: where speakers are few, many dimensions of one kind drown the few of another.
 
     Args:
         known: Speech to learn from.
@@ -109,12 +123,35 @@ def train_guesser(known: Labelled, *, classes: int, seed: int) -> Guesser:
         if name not in best or worth > best[name][0]:
             best[name] = worth, penalty, guessed
     success = {name: found[0] for name, found in best.items()}
-    if len(best) > 1:
-        every = [found[2] for found in best.values()]
-        success[ALL] = _success([_mean(list(same)) for same in zip(*every, strict=True)], held)
+    opinions = [np.stack(same) for same in zip(*(f[2] for f in best.values()), strict=True)]
+    if len(best) > 1 and len(held) > 1:
+        # Weights are judged on speakers who did not teach them, as everything else is.
+        joined = [
+            _fit_join([o for j, o in enumerate(opinions) if j != i],
+                      [h for j, h in enumerate(held) if j != i], classes)(mine)
+            for i, mine in enumerate(opinions)
+        ]  # fmt: skip
+        success[ALL] = _success(joined, held)
     chosen = max(success, key=lambda name: success[name])
     used = list(best) if chosen == ALL else [chosen]
-    return Guesser(chosen, {name: _fit(known, name, best[name][1], classes) for name in used})
+    models = {name: _fit(known, name, best[name][1], classes) for name in used}
+    return Guesser(chosen, models, _fit_join(opinions, held, classes) if chosen == ALL else _only)
+
+
+def _only(opinions: Floats) -> Floats:
+    return np.asarray(opinions[0])
+
+
+def _fit_join(opinions: Sequence[Floats], held: Sequence[Labelled], classes: int) -> Join:
+    """Weights of several opinions, from what each said of held-out speakers."""
+    scores = np.concatenate(opinions, axis=1)
+    speaker = np.concatenate([h.speaker for h in held])
+    if scores.ndim == 3:
+        truth = np.concatenate([h.truth for h in held])
+        return fit_weighing(scores, truth, share=balanced(truth, speaker, classes), caution=CAUTION)
+    value = np.concatenate([h.value for h in held if h.value is not None])
+    line = fit_ridge(scores.T, value, weights=speaker_shares(speaker), penalty=CAUTION)
+    return lambda found: np.asarray(line(found.T)[:, 0])
 
 
 def guess_by_folds(
@@ -198,10 +235,6 @@ def _fit(known: Labelled, name: str, penalty: float, classes: int) -> Linear:
 def _scores(model: Linear, vectors: NDArray[np.floating], *, number: bool) -> Floats:
     found = model(vectors)
     return found[:, 0] if number else log_softmax(found)
-
-
-def _mean(parts: Sequence[Floats]) -> Floats:
-    return np.asarray(np.mean(np.stack(parts), axis=0))
 
 
 def _success(guessed: Sequence[Floats], held: Sequence[Labelled]) -> float:

@@ -37,9 +37,10 @@ def descend(
     recipe: AdapterRecipe,
     *,
     reverse: bool = False,
+    begin: Floats | None = None,
     seed: int = 0,
 ) -> tuple[Floats, list[Epoch]]:
-    """Train a matrix ``(d, d)`` that begins as the identity.
+    """Train a matrix ``(d, e)``, which begins as the identity or as ``begin``.
 
     Args:
         x: Vectors ``(n, d)`` of length one.
@@ -48,6 +49,7 @@ def descend(
         held: Rows to measure both heads on.
         recipe: Constants.
         reverse: Whether the map moves against the target head.
+        begin: ``(d, e)`` what the map begins as, if not as the identity.
         seed: Of the order and the noise.
 
     Returns:
@@ -56,8 +58,10 @@ def descend(
     random = np.random.default_rng([seed, 1])
     vectors = torch.from_numpy(x).float()
     truth = [torch.from_numpy(label) for label in labels]
-    matrix = torch.nn.Parameter(torch.eye(vectors.shape[1]))
-    heads = [_begun(vectors[train], label[train], int(label.max()) + 1) for label in truth]
+    start = torch.eye(vectors.shape[1]) if begin is None else torch.from_numpy(begin).float()
+    matrix = torch.nn.Parameter(start)
+    mapped = vectors[train] if begin is None else functional.normalize(vectors[train] @ start)
+    heads = [_begun(mapped, label[train], int(label.max()) + 1) for label in truth]
     rows = torch.from_numpy(train)
     optimizer = torch.optim.Adam([matrix, heads[0].weight], lr=recipe.rate)
     chasing = _chaser(heads, recipe, reverse=reverse)

@@ -184,6 +184,11 @@ class Ecapa(nn.Module):
 
         An utterance needs at least 5 frames, for the ends to be mirrored.
         """
+        vectors: Tensor = self.fc(self.pool(features, frames))[:, :, 0]
+        return vectors
+
+    def pool(self, features: Tensor, frames: Tensor | None = None) -> Tensor:
+        """What the last layer sees of each utterance, ``(n, 6 · channels, 1)``."""
         mask = weight = None
         if frames is not None:
             mask = frame_mask(frames, features.shape[2])
@@ -194,6 +199,5 @@ class Ecapa(nn.Module):
             x = block(x, frames, mask, weight)
             results.append(x)
         x = self.mfa(torch.cat(results, dim=1), frames, mask)
-        x = self.fc(self.asp_bn(self.asp(x, mask, weight)))
-        vectors: Tensor = x[:, :, 0]
-        return vectors
+        pooled: Tensor = self.asp_bn(self.asp(x, mask, weight))
+        return pooled

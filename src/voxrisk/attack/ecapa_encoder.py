@@ -28,7 +28,10 @@ BATCH_SECONDS = {"cpu": 60.0, "cuda": 600.0}  # padded audio in one batch: bound
 
 
 class EcapaEncoder:
-    """See :class:`voxrisk.attack.Encoder`; ``centre`` is a file with what every vector loses."""
+    """See :class:`voxrisk.attack.Encoder`; ``centre`` is a file with what every vector loses.
+
+    With ``pooled`` the vectors are those that the last layer reads, which is left out.
+    """
 
     def __init__(
         self,
@@ -38,7 +41,9 @@ class EcapaEncoder:
         device: str = "auto",
         threads: int | None = None,
         centre: Path | None = None,
+        pooled: bool = False,
     ) -> None:
+        self.pooled = pooled
         self.threads = threads
         self.name = name
         self.identity = file_identity(path)
@@ -48,6 +53,9 @@ class EcapaEncoder:
         # On a CPU matrix products over frames are faster than torch's convolutions.
         self.frames = FrameEcapa(self.model) if self.device.type == "cpu" else None
         self.dimension = self.model.size.embedding
+        if pooled:
+            self.identity += " pooled"
+            self.dimension = self.model.fc.conv.in_channels
         self.centre = np.zeros(self.dimension)
         if centre is not None:
             self.centre = read_centre(centre, self.dimension)
@@ -78,8 +86,13 @@ class EcapaEncoder:
         if self.frames is not None:
             ends = [features.shape[2]] * len(waves) if frames is None else frames.tolist()
             each = [feature[:, :end] for feature, end in zip(features, ends, strict=True)]
-            return self.frames.embed(each).numpy()
-        vectors: Tensor = self.model(features, frames)
+            found = self.frames.pool(each) if self.pooled else self.frames.embed(each)
+            return found.numpy()
+        vectors: Tensor = (
+            self.model.pool(features, frames)[:, :, 0]
+            if self.pooled
+            else self.model(features, frames)
+        )
         return vectors.float().cpu().numpy()
 
 

@@ -57,6 +57,11 @@ class FrameEcapa:
     @torch.inference_mode()
     def embed(self, features: Sequence[Tensor]) -> Tensor:
         """Vectors ``(n, embedding)`` of features ``(80, T)`` of each utterance, of any lengths."""
+        return torch.addmm(self.fc[1], self.pool(features), self.fc[0])
+
+    @torch.inference_mode()
+    def pool(self, features: Sequence[Tensor]) -> Tensor:
+        """What the last layer sees of each utterance, ``(n, 6 · channels)``."""
         spans, mirrors, rows = _places([f.shape[1] for f in features])
         x = torch.zeros(rows, features[0].shape[0])
         for span, feature in zip(spans, features, strict=True):
@@ -70,7 +75,7 @@ class FrameEcapa:
         x = _convolved(self.mfa, results, mirrors)
         pooled = torch.stack([self._pooled(x[span]) for span in spans])
         scale, shift = self.pooled
-        return torch.addmm(self.fc[1], torch.addcmul(shift, pooled, scale), self.fc[0])
+        return torch.addcmul(shift, pooled, scale)
 
     def _pooled(self, x: Tensor) -> Tensor:
         """Mean and deviation ``(2 · channels,)`` of frames ``(T, channels)`` under attention."""

@@ -98,6 +98,15 @@ def _ecapa(
     return EcapaEncoder(name, path, device=device, threads=threads, centre=centre)
 
 
+def _pooled(name: str, device: str, threads: int | None) -> Encoder:
+    require("torch", extra="attack")
+    from voxrisk.attack.ecapa_encoder import EcapaEncoder
+    from voxrisk.models import model_path
+
+    path = model_path("ecapa-voxceleb")
+    return EcapaEncoder(name, path, device=device, threads=threads, pooled=True)
+
+
 def _onnx(name: str, path: Path, device: str, threads: int | None) -> Encoder:
     from voxrisk.attack.onnx import OnnxEncoder
 
@@ -150,6 +159,7 @@ WITHOUT_WEIGHTS = {"prosody": _prosody, "longterm": _longterm}
 # Ready encoders: their weights come through the model store, so no training and no hub is needed.
 ENCODERS: dict[str, Callable[[str, str, int | None], Encoder]] = {
     "ecapa-voxceleb": _stored(_ecapa),
+    "ecapa-pooled": _pooled,  # ecapa-voxceleb without its last layer, which an attacker trains anew
     "wespeaker-resnet34": _stored(_onnx),
     "campplus": _stored(_threed),
     "eres2net-voxceleb": _stored(_threed),

@@ -156,6 +156,8 @@ class AdapterRecipe:
 
 
 ADAPTED = AdapterRecipe()
+# The last layer of a ready encoder, from where its publisher left it: slower, since it knows much.
+LAST_LAYER = AdapterRecipe(epochs=15, rate=2e-4, noise=0.5)
 RECIPES = {"paper": PAPER, "spane": SPANE, "vpc24": VPC24, "small": SMALL}
 
 

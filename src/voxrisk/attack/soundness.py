@@ -34,8 +34,9 @@ from voxrisk.types import Embeddings, Estimate, InputError, Interval
 
 Floats: TypeAlias = NDArray[np.float64]
 Rows: TypeAlias = NDArray[np.int64]
-Map: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
-# Trains on the given rows of the embeddings and returns a map of vectors (n, d) → (n, e).
+# A map of vectors (n, d) → (n, e): one for both sides of a trial, or as enrolled and as tried.
+Map: TypeAlias = Callable[[NDArray[Any]], NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]]
+# Trains on the given rows of the embeddings and returns a map.
 Fit: TypeAlias = Callable[[Embeddings, Rows], Map]
 
 ALPHA = 0.01  # probability that a training with meaningless labels passes for better than chance
@@ -122,13 +123,15 @@ def cross_validated(
         apply = fit(embeddings, np.flatnonzero(fold[code] != number))
         held = enough[fold[enough] == number]
         vectors = embeddings.vectors
-        mapped = np.asarray(apply(vectors))
-        if mapped.shape[:1] != vectors.shape[:1] or not np.isfinite(mapped).all():
-            raise InputError(
-                f"{embeddings.source}: the trained map gives {mapped.shape} values for "
-                f"{len(vectors)} vectors, or some are not finite; train with a lower rate"
-            )
-        parts.append(_halves(names, code, held, mapped, vectors))
+        found = apply(vectors)
+        sides = found if isinstance(found, tuple) else (found, found)
+        for mapped in sides:
+            if mapped.shape[:1] != vectors.shape[:1] or not np.isfinite(mapped).all():
+                raise InputError(
+                    f"{embeddings.source}: the trained map gives {mapped.shape} values for "
+                    f"{len(vectors)} vectors, or some are not finite; train with a lower rate"
+                )
+        parts.append(_halves(names, code, held, sides, vectors))
     trained, plain, enroll, trial, segment = map(np.concatenate, zip(*parts, strict=True))
     return (
         Trials(trained, enroll, trial, segment=segment),
@@ -159,16 +162,19 @@ def _halves(
     names: NDArray[Any],
     code: NDArray[np.int64],
     held: NDArray[np.int64],
-    mapped: NDArray[Any],
+    mapped: tuple[NDArray[Any], NDArray[Any]],
     vectors: NDArray[Any],
 ) -> tuple[Floats, Floats, NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Each held speaker's first half against all second halves, with both kinds of vectors."""
+    """Each held speaker's first half against all second halves, mapped and as they are."""
     halves = [np.array_split(np.flatnonzero(code == who), 2) for who in held]
     tried = np.concatenate([second for _, second in halves])
     shape = (held.size, tried.size)
     scores = [
-        cosine(np.stack([v[first].mean(axis=0) for first, _ in halves]), v[tried])
-        for v in (mapped.astype(np.float64), vectors.astype(np.float64))
+        cosine(
+            np.stack([enroll[first].mean(axis=0, dtype=np.float64) for first, _ in halves]),
+            trial[tried].astype(np.float64),
+        )
+        for enroll, trial in (mapped, (vectors, vectors))
     ]
     return (
         scores[0].ravel(),
@@ -239,7 +245,7 @@ def held_out_control(
             "needed to say whether a training made sense"
         )
     ours, plain, enroll, trial, segment = _halves(
-        names, code, enough, trained.vectors, untrained.vectors
+        names, code, enough, (trained.vectors, trained.vectors), untrained.vectors
     )
     return _compared(
         Trials(ours, enroll, trial, segment=segment),

@@ -17,10 +17,12 @@ come from the enrolled texts only: the attacker does not look at the trials as a
 """
 
 import re
+import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from voxrisk.attack.scoring import Scored
@@ -28,6 +30,7 @@ from voxrisk.corpus.table import Utterance
 from voxrisk.corpus.trials import Trial
 from voxrisk.types import InputError
 
+HASHED = 256
 WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
@@ -38,6 +41,21 @@ def words_of(text: str) -> list[str]:
     ["don't", 'stop', 'sir']
     """
     return WORD.findall(text.casefold().replace("’", "'"))
+
+
+def word_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Texts as vectors ``(n, 256)``: each word counts in one place, with a sign; log of how often.
+
+    Place and sign come from a hash of the word (Weinberger et al., ICML 2009), so that no list of
+    words must be known. The last value is always 1, for a text without a word.
+    """
+    found = np.zeros((len(texts), HASHED))
+    for row, text in zip(found, texts, strict=True):
+        for word, count in Counter(words_of(text)).items():
+            number = zlib.crc32(word.encode())
+            row[number % (HASHED - 1)] += (1.0 if number >> 31 else -1.0) * np.log1p(count)
+        row[-1] = 1.0
+    return found.astype(np.float32)
 
 
 def score_words(

@@ -3,16 +3,20 @@
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from voxrisk.types import InputError
 
+if TYPE_CHECKING:
+    from voxrisk.results import Results
+
 COMPARE_EXAMPLE = """\b
 Example:
   voxrisk compare runs/mcadams runs/knnvc -o compare.html
   voxrisk compare "weak=runs/a" "strong=runs/b" -o compare.html
+  voxrisk compare board.yaml -o board.html
 """
 REPORT_EXAMPLE = """\b
 Example:
@@ -90,15 +94,42 @@ def _write_pages(write: Callable[[Path], None], files: dict[str, Path]) -> None:
 
 def compare(
     runs: Annotated[
-        list[str], typer.Argument(metavar="[NAME=]RUN...", help="Folders of finished runs.")
+        list[str],
+        typer.Argument(
+            metavar="[NAME=]RUN...",
+            help="Folders of finished runs; or one YAML file of a leaderboard, which runs them.",
+        ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")],
     pdf: Annotated[bool, typer.Option("--pdf", help="Also print it to PDF.")] = False,
     force: Force = False,
 ) -> None:
-    """Compare several anonymizers: ranking, real differences, privacy against usefulness."""
-    from voxrisk.report.compare import system_names, write_compare
+    """Compare several anonymizers: ranking, real differences, privacy against usefulness.
+
+    A leaderboard names its systems in a YAML file. What is not evaluated yet is evaluated, in the
+    folder of the output under its name; what is finished is used again.
+    """
+    from voxrisk.report.compare import write_compare
     from voxrisk.report.html import write_pdf
+
+    _free(output, force=force)
+    board = len(runs) == 1 and Path(runs[0]).suffix in (".yaml", ".yml")
+    found = _evaluated(Path(runs[0]), output) if board else _finished(runs)
+    write_compare(list(found.values()), output, names=list(found))
+    print(f"Look at {output}")
+    if pdf:
+        write_pdf(output, output.with_suffix(".pdf"))
+
+
+def _evaluated(path: Path, output: Path) -> "dict[str, Results]":
+    """The systems of a leaderboard; their runs are beside the page."""
+    from voxrisk.pipeline.board import read_board, run_board
+
+    return dict(run_board(read_board(path), output.with_suffix("")))
+
+
+def _finished(runs: list[str]) -> "dict[str, Results]":
+    from voxrisk.report.compare import system_names
     from voxrisk.results import Results
 
     named = [_named(text) for text in runs]
@@ -107,11 +138,7 @@ def compare(
     names = [name or other for (name, _), other in zip(named, default, strict=True)]
     if len(set(names)) < len(names):
         raise InputError(f"two runs are called the same ({', '.join(names)}); give NAME=RUN")
-    _free(output, force=force)
-    write_compare(results, output, names=names)
-    print(f"Look at {output}")
-    if pdf:
-        write_pdf(output, output.with_suffix(".pdf"))
+    return dict(zip(names, results, strict=True))
 
 
 def _named(text: str) -> tuple[str, Path]:

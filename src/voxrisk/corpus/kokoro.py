@@ -11,6 +11,7 @@ The graph holds nothing random, and a session of one thread gives the same sampl
 threads would change the last bits: several lines are said at once instead.
 """
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,7 +74,7 @@ def speak_all(
     lines: Sequence[Line], *, workers: int | None = None
 ) -> Iterator[NDArray[np.float32]]:
     """Say every line, in order: samples ``(n,)`` at 24 kHz; ``workers`` changes no sample."""
-    runtime: Any = require("onnxruntime", extra="kokoro")
+    require("onnxruntime", extra="kokoro")
     require("espeakng_loader", extra="kokoro")
     from voxrisk.models import model_path
     from voxrisk.shards import run
@@ -87,11 +88,7 @@ def speak_all(
     coded = [numbers(line.text, said) for line, said in zip(lines, phonemes, strict=True)]
     folder = model_path("kokoro")
     voices = styles(folder)
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    session = runtime.InferenceSession(
-        folder / "model.onnx", options, providers=["CPUExecutionProvider"]
-    )
+    session = _session(folder / "model.onnx")
 
     def say(place: int) -> NDArray[np.float32]:
         line, ids = lines[place], coded[place]
@@ -106,6 +103,15 @@ def speak_all(
         return samples
 
     yield from run(say, range(len(lines)), workers=workers, label="speak", threads=True)
+
+
+@functools.lru_cache(maxsize=1)
+def _session(path: Path) -> Any:
+    """The weights, loaded; kept, since who says one line mostly says another."""
+    runtime: Any = require("onnxruntime", extra="kokoro")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    return runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
 def styles(folder: Path) -> dict[str, NDArray[np.float32]]:

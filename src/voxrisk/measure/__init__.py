@@ -41,6 +41,7 @@ from voxrisk.measure.ranking import (
 )
 from voxrisk.measure.resampling import bootstrap, speaker_weights
 from voxrisk.measure.scored_trials import Trials
+from voxrisk.measure.sessions import session_linkage
 from voxrisk.measure.similarity import (
     Similarity,
     de_identification,
@@ -105,6 +106,7 @@ __all__ = [
     "rocch_eer",
     "score_metrics",
     "segment_trials",
+    "session_linkage",
     "similarity_matrix",
     "speaker_eers",
     "speaker_weights",

@@ -29,8 +29,8 @@ class Figure:
     Attributes:
         label: Name for people.
         plain: Name on the pages of the report, where it is another.
-        kind: ``"score"``, ``"speaker"``, ``"rank"``, ``"similarity"``, ``"crowd"``,
-            ``"attribute"`` or ``"utility"``.
+        kind: ``"score"``, ``"speaker"``, ``"rank"``, ``"reassembly"``, ``"similarity"``,
+            ``"crowd"``, ``"attribute"`` or ``"utility"``.
         chance: What an attacker who learns nothing gets (NaN: depends on the number of candidates).
         unit: ``"rate"`` (printed as percent), ``"signed rate"``, ``"bit"``, ``"dB"``, ``"log10"``,
             ``"of 5"`` or ``""``.
@@ -150,6 +150,10 @@ FIGURES: dict[str, Figure] = {
         label="Similarity rank disclosure, worst case", kind="rank", chance=0.0, unit="bit",
         privacy="lower", source="Bäckström et al., arXiv 2508.05250",
     ),
+    "pair_accuracy": Figure(
+        label="Pairs judged rightly", kind="reassembly", chance=0.5, unit="rate", privacy="lower",
+        source=_SLICES.replace("5.1", "5.2"), rate=True,
+    ),
     "deid": Figure(
         label="De-identification DeID", kind="similarity", chance=1.0, unit="rate",
         privacy="higher", source=f"{_NOE}, Eq. 4",
@@ -165,6 +169,16 @@ FIGURES: dict[str, Figure] = {
     "linkability": Figure(
         label="Linkability", kind="crowd", unit="rate", privacy="lower",
         source=f"{_LEGAL}, Eqs 3 and 4",
+    ),
+    "recordings_linked": Figure(
+        label="recordings linked across sessions", kind="crowd", unit="rate", privacy="lower",
+        source="voxrisk; the open question of Noé et al., Interspeech 2020", rate=True,
+        meaning="of 100 recordings, how many are put together with another one of the same person",
+    ),
+    "people_linked": Figure(
+        label="people linked across all sessions", kind="crowd", unit="rate", privacy="lower",
+        source="voxrisk; the open question of Noé et al., Interspeech 2020", rate=True,
+        meaning="of 100 people, how many have all their recordings put together",
     ),
     "uar": Figure(
         label="Balanced accuracy, UAR", plain="Balanced accuracy (UAR)", kind="attribute",

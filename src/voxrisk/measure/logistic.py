@@ -88,6 +88,62 @@ def fit_logistic(
     return Linear(mean, scale, found[: d * classes].reshape(d, classes), bias)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighing:
+    """Several opinions on the classes of a row as one: a weight for each, a shift for each class.
+
+    Attributes:
+        level: ``(m, k)`` mean of each opinion.
+        spread: ``(m,)`` its deviation.
+        weights: ``(m,)`` 0 or more.
+        bias: ``(k,)``.
+    """
+
+    level: Floats
+    spread: Floats
+    weights: Floats
+    bias: Floats
+
+    def __call__(self, scores: Floats) -> Floats:
+        """Log-likelihoods of the classes ``(n, k)`` from scores ``(m, n, k)``."""
+        x = (scores - self.level[:, None]) / self.spread[:, None, None]
+        return log_softmax(np.tensordot(self.weights, x, axes=1) + self.bias)
+
+
+def fit_weighing(scores: Floats, labels: Integers, *, share: Floats, caution: float) -> Weighing:
+    """How much each of m opinions counts, so that the labels become most likely.
+
+    Minimises the weighted mean of -log p(label) + caution/2·(|weights|² + |bias|²). No weight is
+    negative: an opinion that is wrong more often than right is ignored, not believed backwards.
+
+    Args:
+        scores: ``(m, n, k)`` log-scores of the classes, by each opinion.
+        labels: ``(n,)`` 0 to ``k - 1``.
+        share: ``(n,)`` how much each row counts; they add up to one.
+        caution: Larger trusts all opinions less.
+    """
+    from scipy.optimize import minimize
+
+    m, n, k = scores.shape
+    # Brought to one scale first, so that the penalty means the same for every classifier.
+    level = scores.mean(axis=1)
+    spread = np.maximum((scores - level[:, None]).std(axis=(1, 2)), 1e-12)
+    x, rows = (scores - level[:, None]) / spread[:, None, None], np.arange(n)
+    target = np.zeros((n, k))
+    target[rows, labels] = 1.0
+
+    def cost(flat: Floats) -> tuple[float, Floats]:
+        log_p = log_softmax(np.tensordot(flat[:m], x, axes=1) + flat[m:])
+        gap = (np.exp(log_p) - target) * share[:, None]
+        loss = -float(share @ log_p[rows, labels]) + 0.5 * caution * float(flat @ flat)
+        slope = np.concatenate([np.tensordot(x, gap, axes=2), gap.sum(axis=0)])
+        return loss, slope + caution * flat
+
+    bounds = [*[(0.0, None)] * m, *[(None, None)] * k]
+    found = minimize(cost, np.zeros(m + k), jac=True, method="L-BFGS-B", bounds=bounds).x
+    return Weighing(level, spread, found[:m], found[m:])
+
+
 def fit_ridge(
     vectors: NDArray[np.floating],
     values: Floats,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.measure.logistic import Floats, Integers, log_softmax
+from voxrisk.measure.logistic import Floats, Integers, fit_weighing, log_softmax
 from voxrisk.types import InputError
 
 FOLDS = 10
@@ -159,25 +159,8 @@ def _categories(
     scores: Floats, truth: Integers, speaker: NDArray[np.str_], classes: int, unseen: Floats
 ) -> Floats:
     """Log-likelihoods a·score + b of each class, a ≥ 0: one scale, one shift for each class."""
-    from scipy.optimize import minimize
-
     share = balanced(truth, speaker, classes)
-    # Brought to one scale first, so that the penalty means the same for every classifier.
-    level = scores.mean(axis=0)
-    spread = max(float((scores - level).std()), 1e-12)
-    x, rows = (scores - level) / spread, np.arange(truth.size)
-    target = np.zeros((truth.size, classes))
-    target[rows, truth] = 1.0
-
-    def cost(flat: Floats) -> tuple[float, Floats]:
-        log_p = log_softmax(flat[0] * x + flat[1:])
-        gap = (np.exp(log_p) - target) * share[:, None]
-        loss = -float(share @ log_p[rows, truth]) + 0.5 * CAUTION * float(flat @ flat)
-        return loss, np.concatenate([[float((gap * x).sum())], gap.sum(axis=0)]) + CAUTION * flat
-
-    bounds = [(0.0, None), *[(None, None)] * classes]
-    found = minimize(cost, np.zeros(classes + 1), jac=True, method="L-BFGS-B", bounds=bounds).x
-    return log_softmax(found[0] * (unseen - level) / spread + found[1:])
+    return fit_weighing(scores[None], truth, share=share, caution=CAUTION)(unseen[None])
 
 
 def _numbers(

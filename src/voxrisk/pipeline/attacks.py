@@ -163,24 +163,22 @@ def run_attack(
     elif enrols == "anonymized" and chosen.draws_apart:
         enrols = "enrolled"
         kinds[enrols] = _anonymized_again(chosen, speech, sides, stages)
-    found = {
-        kind: recogniser.embed(*kinds[kind], stages, f"{kind} speech, {knowledge.name}")
-        for kind in dict.fromkeys((enrols, knowledge.tests))
-    }
-    enroll = chosen_rows(found[enrols], sides.enroll)
-    trial = chosen_rows(found[knowledge.tests], sides.trial)
+    what = f"speech, {knowledge.name}"
+    # Who is enrolled can be heard as they were too, by an attacker who makes use of that.
+    before = speech.original, speech.digest
+    raw = (
+        chosen_rows(
+            recogniser.heard(*kinds[enrols], stages, f"{enrols} {what}", before), sides.enroll
+        ),
+        chosen_rows(
+            recogniser.heard(*kinds[knowledge.tests], stages, f"{knowledge.tests} {what}"),
+            sides.trial,
+        ),
+    )
+    enroll, trial = recogniser.mapped(raw[0], "enroll"), recogniser.mapped(raw[1], "trial")
     members: tuple[tuple[Judged, Trials], ...] = ()
     if recogniser.suite is not None:
-        raw = {
-            kind: recogniser.heard(*kinds[kind], stages, f"{kind} speech, {knowledge.name}")
-            for kind in found
-        }
-        members = member_trials(
-            recogniser.suite,
-            chosen_rows(raw[enrols], sides.enroll),
-            chosen_rows(raw[knowledge.tests], sides.trial),
-            sides,
-        )
+        members = member_trials(recogniser.suite, *raw, sides)
     scored = score_sides(sides, enroll, trial)
     return Attack(knowledge, recogniser, enroll, trial, scored, members)
 

@@ -8,7 +8,7 @@ give is measured beside it (words control).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
 import numpy as np
@@ -123,14 +123,15 @@ def _positive(setting: _Setting, attack: Attack, measured: AttackResult) -> list
         value = measured.eer
         who, name = "the ready recogniser", ""
     elif attack.knowledge.trained:
-        rows = attack.recogniser.embed(
-            setting.speech.original,
-            setting.speech.digest,
-            setting.stages,
-            f"original speech, control of {attack.knowledge.name}",
+        sides, spoken = setting.sides, (setting.speech.original, setting.speech.digest)
+        heard = attack.recogniser.heard(
+            *spoken, setting.stages, f"original speech, control of {attack.knowledge.name}", spoken
         )
-        sides = setting.sides
-        scored = score_sides(sides, chosen_rows(rows, sides.enroll), chosen_rows(rows, sides.trial))
+        scored = score_sides(
+            sides,
+            attack.recogniser.mapped(chosen_rows(heard, sides.enroll), "enroll"),
+            attack.recogniser.mapped(chosen_rows(heard, sides.trial), "open"),
+        )
         value = setting.eer(scored)
         who, name = f"the {attack.knowledge.name} attacker", attack.knowledge.name
     else:
@@ -239,6 +240,8 @@ def _kind(setting: _Setting, attack: Attack) -> list[Control]:
             (speech.anonymized, speech.anonymized_digest, "anonymized speech"),
         )
     )
+    if held.suite is not None:  # what the ready encoder hears stands first
+        trained = replace(trained, vectors=trained.vectors[:, : before.vectors.shape[1]])
     return [kind_control(attack.knowledge.name, before, after, trained)]
 
 

@@ -29,6 +29,7 @@ class Effort:
         recipe: How a whole recogniser is trained, from nothing.
         words: What it will take, told beforehand.
         suite: Encoders beside the chosen one that the informed attacker's suite may use.
+        aligned: Whether it also enrols original speech, aligned with anonymized speech.
     """
 
     resamples: int
@@ -40,6 +41,7 @@ class Effort:
     recipe: str
     words: str
     suite: tuple[str, ...] = ()
+    aligned: bool = True
 
 
 EFFORTS = {
@@ -47,7 +49,7 @@ EFFORTS = {
         300, (1, 3), 1.5, "whisper-tiny.en", 15.0, True, "",
         "on 2 cores about 0.1 times the length of the speech, a minute for what it is good for, "
         "and 2 minutes for each kind of training speech, beside the time of the anonymizer",
-        ("prosody",),
+        ("prosody",), False,
     ),
     "standard": Effort(
         1000, (1, 3, 30), 30.0, "whisper-tiny.en", 60.0, True, "",

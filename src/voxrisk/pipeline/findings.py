@@ -28,7 +28,6 @@ from voxrisk.pipeline.sharing import is_shown
 from voxrisk.pipeline.sides import Sides
 from voxrisk.pipeline.speech import Speech
 from voxrisk.pipeline.stages import Stages
-from voxrisk.pipeline.suite import ASIDE
 from voxrisk.results import (
     AttackResult,
     ErrorCurve,
@@ -133,7 +132,7 @@ def _members(chosen: Draws, attack: Attack) -> Iterator[SuiteMember]:
                 weight=judged.weight,
                 held_out=judged.eer,
                 eer=figures_of(chosen, trials)["rocch_eer"],
-                aside=judged.member.hears in ASIDE,
+                aside=judged.aside,
             )
 
 

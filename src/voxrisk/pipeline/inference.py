@@ -36,6 +36,7 @@ from voxrisk.types import InputError, MissingExtraError
 
 DEFAULT = ("gender", "age")
 PROSODY, MOONSHINE = "prosody", "moonshine-base"
+PITCH = "pitch"  # a part of prosody
 FEW = 10  # speakers of a class, below which the reader is told
 MANY = 20  # classes, above which the reader is told
 
@@ -118,6 +119,7 @@ def _infer_stage(
 ) -> InferenceResult:
     """Every attack, made once for the same speech, labels and features."""
     from voxrisk.attack.encoders import encoder_identity
+    from voxrisk.attack.prosody import pitch_alone
 
     useful = {
         kind: spoken
@@ -127,13 +129,13 @@ def _infer_stage(
     fresh: list[InferenceResult] = []
 
     def hear(spoken: _Spoken, label: str) -> Features:
-        return Features(
-            tuple(spoken.rows),
-            {
-                words: embed_stage(*spoken, name, stages, f"{label}, {words}").vectors
-                for words, name in encoders.items()
-            },
-        )
+        vectors = {
+            words: embed_stage(*spoken, name, stages, f"{label}, {words}").vectors
+            for words, name in encoders.items()
+        }
+        if PROSODY in vectors:
+            vectors[PITCH] = pitch_alone(vectors[PROSODY])
+        return Features(tuple(spoken.rows), vectors)
 
     def make(folder: Path) -> None:
         heard = {

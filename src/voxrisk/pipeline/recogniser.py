@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.attack.sided import Side
 from voxrisk.attack.soundness import Fit
 from voxrisk.attack.suite import Suite
 from voxrisk.corpus import Utterance
@@ -16,6 +17,7 @@ from voxrisk.pipeline.stages import Stages
 from voxrisk.results import Training
 from voxrisk.types import Embeddings
 
+Spoken = tuple[Sequence[Utterance], str]  # a corpus and its digest
 Map = Callable[[NDArray[np.floating]], NDArray[np.floating]]
 
 
@@ -31,7 +33,8 @@ class Recogniser:
         targets: Target voice of each training vector, where known.
         held_out: Vectors of training speakers kept out of the training of a whole recogniser: its
             own, and those of the ready encoder.
-        listen: What gives the vectors before the map, if it is not the encoder alone.
+        listen: What gives the vectors before the map, if it is not the encoder alone; called as
+            ``listen(rows, digest, stages, label, before)``.
         fit: How the map is trained, for its control, if not as the adapter is.
         suite: What it was chosen from, if it was.
     """
@@ -42,23 +45,42 @@ class Recogniser:
     vectors: Embeddings | None = None
     targets: tuple[str, ...] | None = None
     held_out: tuple[Embeddings, Embeddings] | None = None
-    listen: Callable[[Sequence[Utterance], str, Stages, str], Embeddings] | None = None
+    listen: Callable[..., Embeddings] | None = None
     fit: Fit | None = None
     suite: Suite | None = None
 
     def embed(
-        self, rows: Sequence[Utterance], digest: str, stages: Stages, label: str
+        self,
+        rows: Sequence[Utterance],
+        digest: str,
+        stages: Stages,
+        label: str,
+        *,
+        side: Side | None = None,
+        before: Spoken | None = None,
     ) -> Embeddings:
-        """Vectors of a corpus as this recogniser gives them."""
-        found = self.heard(rows, digest, stages, label)
-        return found if self.after is None else replace(found, vectors=self.after(found.vectors))
+        """Vectors of a corpus as this recogniser gives them on one side of trials."""
+        return self.mapped(self.heard(rows, digest, stages, label, before), side)
+
+    def mapped(self, heard: Embeddings, side: Side | None) -> Embeddings:
+        """What was heard, behind the map; a suite may hear the two sides of a trial unlike."""
+        if self.suite is not None:
+            if side is None:
+                raise ValueError("a suite must be told on which side of a trial it listens")
+            return replace(heard, vectors=self.suite.apply(heard.vectors, side))
+        return heard if self.after is None else replace(heard, vectors=self.after(heard.vectors))
 
     def heard(
-        self, rows: Sequence[Utterance], digest: str, stages: Stages, label: str
+        self,
+        rows: Sequence[Utterance],
+        digest: str,
+        stages: Stages,
+        label: str,
+        before: Spoken | None = None,
     ) -> Embeddings:
-        """Vectors of a corpus before the map."""
+        """Vectors of a corpus before the map; ``before`` is the same speech as it was."""
         if self.listen is not None:
-            return self.listen(rows, digest, stages, label)
+            return self.listen(rows, digest, stages, label, before)
         return embed_stage(rows, digest, self.encoder, stages, label)
 
 

@@ -71,7 +71,8 @@ def train_recogniser(
         )
         rows = made[0]
     if knowledge.chooses:
-        return train_suite(chosen, knowledge, rows, stages)
+        before = people if chosen.train else None  # else it is the anonymized speech itself
+        return train_suite(chosen, knowledge, rows, stages, before=before)
     if chosen.limits.adapter or knowledge.unlearns == "erase":
         return _train_adapter(chosen, knowledge, rows, stages)
     return _train_whole(chosen, knowledge, rows, stages)

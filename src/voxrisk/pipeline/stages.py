@@ -23,12 +23,14 @@ VERSIONS = {
     "embed": 1,
     "utility": 3,
     "undo": 1,
-    "suite": 2,
-    "infer": 1,
+    "suite": 3,
+    "infer": 2,
     "align": 1,
     "slice": 1,
     "recognise": 1,
     "follow": 1,
+    "learn": 1,
+    "read": 1,
 }
 
 

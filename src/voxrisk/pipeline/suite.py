@@ -1,41 +1,52 @@
 """The informed attacker who tries everything: from training speech to a chosen recogniser.
 
-What it hears speech with: the encoders of the evaluation, and, where the anonymizer can be run
-backwards, the same encoders on speech that was undone. Everything is fitted and chosen on training
-speech (:mod:`voxrisk.attack.suite`); the speech under attack is only listened to.
+What it hears speech with: the encoders of the evaluation; where the anonymizer can be run
+backwards, the same encoders on speech that was undone; where the training speech is there before
+it was anonymized, the first encoder on that too; and the words, where there are transcripts.
+Everything is fitted and chosen on training speech (:mod:`voxrisk.attack.suite`); the speech under
+attack is only listened to.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from voxrisk.attack.guess import Guess, fit_guess
+from voxrisk.attack.joined import ORIGINAL, UNDONE, join, original_of
 from voxrisk.attack.suite import (
     Judged,
+    Lessons,
+    Sort,
     Suite,
     choose_suite,
-    join,
     read_suite,
     suite_fit,
     write_suite,
 )
+from voxrisk.attack.words import word_vectors
 from voxrisk.corpus import Utterance
 from voxrisk.knowledge import Knowledge
 from voxrisk.measure import Trials
 from voxrisk.pipeline.evaluation import Evaluation
-from voxrisk.pipeline.recogniser import Recogniser, embed_stage
+from voxrisk.pipeline.recogniser import Recogniser, Spoken, embed_stage
 from voxrisk.pipeline.sides import Sides, score_sides
 from voxrisk.pipeline.stages import Stages, digest_corpus
 from voxrisk.pipeline.undo import drawn_values, undo_stage
 from voxrisk.results import Training
 from voxrisk.types import Embeddings
 
-# Heard, judged and shown, and never chosen: training speakers mostly have one session, so what
-# names the recording would look far stronger on them than it is on people met elsewhere.
-ASIDE = ("longterm",)
-# How somebody speaks changes from session to session too, if less: it never outweighs voices.
-MANNER = ("prosody",)
-UNDONE = "undone "
+WORDS = "words"
+# What each block hears; those that are not here hear voices. Training speakers mostly have one
+# session, so what names the recording would look far stronger on them than it is on people met
+# elsewhere; and how somebody speaks changes from session to session too, if less.
+SORTS: dict[str, Sort] = {
+    "ecapa-pooled": "pooled",
+    "prosody": "manner",
+    "longterm": "recording",
+    WORDS: "words",
+}
 BY = "longterm"  # what a drawn parameter is heard by: better than by any encoder of voices
 HEARD_LEAST = 0.3  # correlation of guesses with the drawn values, under which nothing is undone
 
@@ -50,29 +61,60 @@ class Listener:
         guess: Of the parameter that the anonymizer drew.
         learned: Digest of the corpus the guess learned from: its own utterances are guessed by
             the folds that did not hear them, or they would be undone better than any others.
+        aligned: Encoders whose vectors of speech as it was stand beside; of what is enrolled, and
+            of nothing that is tried: an attacker does not have that.
+        reads: Whether the words stand beside.
     """
 
     encoders: tuple[str, ...]
     anonymizer: str = ""
     guess: Guess | None = None
     learned: str = ""
+    aligned: tuple[str, ...] = ()
+    reads: bool = False
 
     def __call__(
-        self, rows: Sequence[Utterance], digest: str, stages: Stages, label: str
+        self,
+        rows: Sequence[Utterance],
+        digest: str,
+        stages: Stages,
+        label: str,
+        before: Spoken | None = None,
     ) -> Embeddings:
-        """Vectors of a corpus."""
-        return join(self.heard(rows, digest, stages, label)).embeddings
+        """Vectors of a corpus; ``before`` is the same speech as it was, where one has it."""
+        return join(self.heard(rows, digest, stages, label, before)).embeddings
 
     def heard(
-        self, rows: Sequence[Utterance], digest: str, stages: Stages, label: str
+        self,
+        rows: Sequence[Utterance],
+        digest: str,
+        stages: Stages,
+        label: str,
+        before: Spoken | None = None,
     ) -> dict[str, Embeddings]:
-        """The vectors of each encoder, of the speech as it is and undone; what is aside is last."""
-        plain = {e: embed_stage(rows, digest, e, stages, f"{label}, {e}") for e in self.encoders}
-        if self.guess is None:
-            return _last(plain)
+        """The vectors of each block; what is aside is last."""
+        found = {e: embed_stage(rows, digest, e, stages, f"{label}, {e}") for e in self.encoders}
+        if self.guess is not None:
+            found |= self._undone(found, rows, digest, stages, label)
+        for encoder in self.aligned:
+            found[original_of(encoder)] = _as_it_was(found[encoder], encoder, stages, before)
+        if self.reads:
+            one = found[self.encoders[0]]
+            found[WORDS] = replace(one, vectors=word_vectors([row.text or "" for row in rows]))
+        return {name: found[name] for name in sorted(found, key=_place)}
+
+    def _undone(
+        self,
+        plain: dict[str, Embeddings],
+        rows: Sequence[Utterance],
+        digest: str,
+        stages: Stages,
+        label: str,
+    ) -> dict[str, Embeddings]:
+        assert self.guess is not None
         if not any(row.extra.get("anonymizer") == self.anonymizer for row in rows):
             # Original speech, for the control: there is nothing to undo.
-            return _last({**plain, **{UNDONE + e: plain[e] for e in voices(self.encoders)}})
+            return {UNDONE + e: plain[e] for e in voices(self.encoders)}
         values = (
             self.guess.held_out
             if digest == self.learned
@@ -80,29 +122,50 @@ class Listener:
         )
         undone = undo_stage(rows, digest, values, self.anonymizer, stages, label)
         own = digest_corpus(undone, stages.folder / "hashes.json")
-        again = {
+        return {
             UNDONE + e: embed_stage(undone, own, e, stages, f"{label}, undone, {e}")
             for e in voices(self.encoders)
         }
-        return _last({**plain, **again})
 
 
-def _last(heard: dict[str, Embeddings]) -> dict[str, Embeddings]:
-    """The same with what stands aside at the end."""
-    return {name: heard[name] for name in sorted(heard, key=lambda name: name in ASIDE)}
+def _as_it_was(like: Embeddings, encoder: str, stages: Stages, before: Spoken | None) -> Embeddings:
+    """Vectors of the same utterances as they were; nothing where one does not have them."""
+    if before is None:
+        return replace(like, vectors=np.zeros_like(like.vectors))
+    held = embed_stage(*before, encoder, stages, f"original speech, {encoder}")
+    place = {name: i for i, name in enumerate(held.utterance.tolist())}
+    rows = [place[name] for name in like.utterance.tolist()]
+    return replace(like, vectors=held.vectors[rows])
+
+
+def _place(block: str) -> int:
+    """Voices and manner first: what an untrained recogniser would hear; the rest behind it."""
+    if block.startswith(ORIGINAL):
+        return 2
+    return {"pooled": 1, "recording": 3, "words": 4}.get(SORTS.get(block, "voice"), 0)
 
 
 def voices(encoders: Sequence[str]) -> list[str]:
     """Those that listen to the voice, and so to what an anonymizer changed."""
-    from voxrisk.attack.encoders import WITHOUT_WEIGHTS
-
-    return [name for name in encoders if name not in WITHOUT_WEIGHTS]
+    return [name for name in encoders if SORTS.get(name, "voice") == "voice"]
 
 
 def train_suite(
-    chosen: Evaluation, knowledge: Knowledge, rows: Sequence[Utterance], stages: Stages
+    chosen: Evaluation,
+    knowledge: Knowledge,
+    rows: Sequence[Utterance],
+    stages: Stages,
+    *,
+    before: Sequence[Utterance] | None = None,
 ) -> Recogniser:
     """Hear the training speech with everything, and choose.
+
+    Args:
+        chosen: The evaluation.
+        knowledge: The attacker.
+        rows: Anonymized training speech.
+        stages: Where finished work is kept.
+        before: The same speech as it was, where one has it.
 
     Raises:
         InputError: If there are too few training speakers to choose on.
@@ -111,16 +174,22 @@ def train_suite(
     from voxrisk.attack.encoders import encoder_identity
     from voxrisk.attack.maps import BACKENDS
 
-    digest = digest_corpus(rows, stages.folder / "hashes.json")
+    hashes = stages.folder / "hashes.json"
+    digest = digest_corpus(rows, hashes)
     label = f"training speech of the {knowledge.name} attacker"
-    listener = Listener(chosen.suite_encoders)
+    listener = Listener(
+        chosen.suite_encoders,
+        aligned=(chosen.encoder,) if before and chosen.limits.aligned else (),
+        reads=all(row.text for row in rows),
+    )
     values = drawn_values(rows, chosen.anonymizer)
     if values is not None and chosen.anonymizer:
         heard = embed_stage(rows, digest, BY, stages, f"{label}, {BY}")
         guess = fit_guess(heard, values, seed=chosen.seed)
         if guess.correlation >= HEARD_LEAST:
-            listener = Listener(chosen.suite_encoders, chosen.anonymizer, guess, digest)
-    joined = join(listener.heard(rows, digest, stages, label))
+            listener = replace(listener, anonymizer=chosen.anonymizer, guess=guess, learned=digest)
+    spoken = (tuple(before), digest_corpus(before, hashes)) if listener.aligned and before else None
+    joined = join(listener.heard(rows, digest, stages, label, spoken))
     targets = _shared_targets(target_names(rows, "target"))
     kinds = {row.speaker: row.gender for row in rows if row.gender}
     fresh: list[Suite] = []
@@ -130,8 +199,7 @@ def train_suite(
             joined,
             targets=targets,
             kinds=kinds,
-            aside=ASIDE,
-            manner=MANNER,
+            sorts=SORTS,
             seed=chosen.seed,
             resamples=chosen.limits.resamples,
             confidence=chosen.confidence,
@@ -152,19 +220,20 @@ def train_suite(
     label = f"choice of the {knowledge.name} attacker"
     folder = stages.run("suite", inputs, make, label=label, speech=rows)
     suite = fresh[0] if fresh else read_suite(folder)
+    lessons = Lessons(joined, targets)
     return Recogniser(
         chosen.encoder,
-        suite.apply,
+        None,
         Training(
             speakers=len({row.speaker for row in rows}),
             utterances=len(rows),
             targets=len(set(targets)) if targets else None,
         ),
-        # The untrained recogniser of its control must not hear what stands aside either.
-        joined.first([name for name in joined.blocks if name not in ASIDE]),
+        # The untrained recogniser of its control hears voices and manner, as they are.
+        joined.only([name for name in joined.blocks if _place(name) == 0]),
         tuple(targets) if targets else None,
         listen=listener,
-        fit=suite_fit(suite, joined, targets=targets, seed=chosen.seed),
+        fit=suite_fit(suite, lessons, seed=chosen.seed),
         suite=suite,
     )
 
@@ -192,10 +261,8 @@ def member_trials(
             judged,
             score_sides(
                 sides,
-                *(
-                    replace(held, vectors=suite.alone(judged.member, held.vectors))
-                    for held in (enroll, trial)
-                ),
+                replace(enroll, vectors=suite.alone(judged.member, enroll.vectors, "enroll")),
+                replace(trial, vectors=suite.alone(judged.member, trial.vectors, "trial")),
             ),
         )
         for judged in suite.judged

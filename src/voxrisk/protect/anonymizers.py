@@ -42,7 +42,7 @@ class Anonymizer:
     name: str
     convert: Callable[..., Samples]
     learn: Callable[[str, Sequence[Samples]], Any] | None = None
-    draw: Callable[[np.random.Generator], Mapping[str, float]] = lambda generator: {}
+    draw: Callable[[np.random.Generator], Mapping[str, Any]] = lambda generator: {}
     parameters: Mapping[str, Any] = field(default_factory=dict)
     keeps_duration: bool = True
     target_seconds: float = 120.0
@@ -151,6 +151,25 @@ def _pool(
     return replace(through, name="pool", parameters=parameters, pool=choice)
 
 
+def _transcribe(*, voice: str = "af_heart", asr: str = "whisper-tiny.en") -> Anonymizer:
+    from voxrisk.corpus.kokoro import VOICES
+    from voxrisk.protect.transcribe import RANDOM, check_voice, recogniser, transcribe
+
+    check_voice(voice)
+    recogniser(asr)
+
+    def draw(generator: np.random.Generator) -> Mapping[str, Any]:
+        return {"voice": VOICES[int(generator.integers(len(VOICES)))] if voice == RANDOM else voice}
+
+    return Anonymizer(
+        "transcribe",
+        lambda samples, voices, generator, voice: transcribe(samples, voice, asr=asr),
+        draw=draw,
+        parameters={"voice": voice, "asr": asr},
+        keeps_duration=False,
+    )
+
+
 def _command(
     *,
     run: str = "",
@@ -198,6 +217,7 @@ ANONYMIZERS: dict[str, Callable[..., Anonymizer]] = {
     "knn": _knn,
     "private-knn": _private_knn,
     "pool": _pool,
+    "transcribe": _transcribe,
     "command": _command,
 }
 

@@ -209,12 +209,12 @@ def _slice_utterance(plan: Plan, folder: Path, task: Task) -> dict[str, Any]:
     samples = read_audio(row, rate=plan.rate)
     signal = len(samples) / plan.rate
     if ready is not None:
-        words = [_inside(word, signal) for word in ready]
+        words = [inside(word, signal) for word in ready]
     elif plan.fixed or not row.text:
         words = []
     else:
         heard = samples if plan.rate == RATE else read_audio(row, rate=RATE)
-        words = [_inside(word, signal) for word in align(heard, row.text, language=row.language)]
+        words = [inside(word, signal) for word in align(heard, row.text, language=row.language)]
     cut = slice_fixed if plan.fixed else slice_words
     try:
         slices = cut(words, signal=signal, duration=plan.duration)
@@ -248,7 +248,7 @@ def _counts(
     }
 
 
-def _inside(word: Word, signal: float) -> Word:
+def inside(word: Word, signal: float) -> Word:
     """Take back the rounding of an aligner at the very end of the signal."""
     if word.start is None or word.end is None or word.end <= signal:
         return word

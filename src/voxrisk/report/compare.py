@@ -11,6 +11,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from voxrisk.report import charts, style, words
+from voxrisk.report.board import leaderboard
 from voxrisk.report.charts import PlanePoint, Series
 from voxrisk.report.inference import compared_attributes
 from voxrisk.report.page import write_page
@@ -99,6 +100,7 @@ def _context(runs: Sequence[Results], names: list[str]) -> dict[str, object]:
     return {
         "lead": _lead(ranked, references, settings["linkability"], differences),
         "systems": ranked,
+        "board": leaderboard(runs, names),
         "drawn": sound,
         "references": references,
         "attackers": [words.both_names(known[name]) for name in everywhere],

@@ -14,6 +14,7 @@ from typing import Any
 
 from voxrisk.corpus import Utterance, read_audio
 from voxrisk.corpus.audio import RATE
+from voxrisk.hearing import hear, open_whisper
 from voxrisk.journal import hash_of, resumable
 from voxrisk.models import MODELS, model_path
 from voxrisk.types import Estimate, InputError, require
@@ -21,7 +22,6 @@ from voxrisk.utility.estimates import ratio_estimate
 from voxrisk.utility.pairs import BySide, Cells, Measured, MissingFigureError, Pairs, by_side
 from voxrisk.utility.text import normalise
 
-WINDOW = 30.0  # seconds Whisper hears at once
 RECOGNISERS = tuple(
     name.removesuffix("-ct2")
     for name in MODELS
@@ -207,33 +207,8 @@ def _recogniser(asr: str) -> tuple[Path, str]:
         return Path(asr), hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-@functools.lru_cache(maxsize=1)
-def _model(folder: str) -> Any:
-    whisper: Any = require("faster_whisper", extra="utility")
-    return whisper.WhisperModel(
-        folder, device="cpu", compute_type="int8", cpu_threads=1, num_workers=1
-    )
-
-
 def _transcribe(folder: str, language: str, row: Utterance) -> str:
-    return _recognise(_model(folder), row, language)
-
-
-def _recognise(model: Any, row: Utterance, language: str) -> str:
-    samples = read_audio(row, rate=RATE)
-    seconds = len(samples) / RATE
-    segments, _ = model.transcribe(
-        samples,
-        language=language,
-        beam_size=1,
-        temperature=0.0,
-        condition_on_previous_text=False,
-        # Times cost errors; only speech longer than one window needs them to go on where it was.
-        without_timestamps=seconds <= WINDOW,
-        # On damaged speech Whisper can repeat itself for ever. Nobody says ten tokens in a second.
-        max_new_tokens=10 + int(10 * min(seconds, WINDOW)),
-    )
-    return " ".join(segment.text.strip() for segment in segments).strip()
+    return hear(open_whisper(folder), read_audio(row, rate=RATE), language=language)
 
 
 def measure_wer(pairs: Pairs) -> Measured:

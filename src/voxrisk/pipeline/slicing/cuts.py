@@ -9,6 +9,7 @@ import numpy as np
 
 from voxrisk.attack.encoder import check_speech
 from voxrisk.corpus import Utterance, read_audio, read_corpus
+from voxrisk.corpus.audio import RATE
 from voxrisk.journal import hash_of, resumable
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.slicing.choices import Slicing
@@ -16,8 +17,8 @@ from voxrisk.pipeline.speech import Speech
 from voxrisk.pipeline.stages import Stages, digest_corpus
 from voxrisk.protect.aligner import align_utterance
 from voxrisk.protect.alignment import read_alignment, write_alignment
-from voxrisk.protect.slice_corpus import OVERSHOOT_SECONDS, Plan, slice_corpus
-from voxrisk.protect.slicing import Word
+from voxrisk.protect.slice_corpus import OVERSHOOT_SECONDS, Plan, inside, slice_corpus
+from voxrisk.protect.slicing import Word, slice_fixed, slice_words
 from voxrisk.types import InputError, MissingExtraError
 
 Words = Mapping[str, list[Word]]
@@ -63,11 +64,7 @@ def source_of(row: Utterance) -> str:
 def word_times(
     chosen: Slicing, speech: Speech, stages: Stages
 ) -> tuple[Words | None, Words | None, list[Notice]]:
-    """When each word is said, in clear and in anonymized speech; None where nobody knows.
-
-    Anonymized speech mostly keeps the times of the clear speech. An utterance that does not is
-    aligned by itself.
-    """
+    """When each word is said, in clear and in anonymized speech; None where nobody knows."""
     if chosen.alignment is not None:
         known = read_alignment(chosen.alignment)
         ids = [row.utterance for row in speech.original]
@@ -89,21 +86,36 @@ def word_times(
             return None, None, [notice("slicing_language", detail=str(error))]
         without = sum(not any(w.start is not None for w in words) for words in clear.values())
     notices = [notice("slicing_unaligned", count=without, total=len(clear))] if without else []
-    moved = [
-        row
-        for row, before in zip(speech.anonymized, speech.original, strict=True)
-        if abs((row.duration or 0.0) - (before.duration or 0.0)) > OVERSHOOT_SECONDS
-    ]
-    if not moved:
+    if speech.anonymized is speech.original:
         return clear, clear, notices
-    notices.append(notice("slicing_moved", count=len(moved), total=len(speech.anonymized)))
     try:
-        digest = digest_corpus(moved, stages.folder / "hashes.json")
-        again = align_stage(moved, digest, stages, "anonymized speech of other length")
+        other, moved = kept_times(clear, speech.original, speech.anonymized, stages)
     except (InputError, MissingExtraError) as error:
         notices.append(notice("slicing_no_aligner", detail=str(error)))
-        again = {row.utterance: [] for row in moved}
-    return clear, {**clear, **again}, notices
+        return clear, None, notices
+    if moved:
+        notices.append(notice("slicing_moved", count=moved, total=len(speech.anonymized)))
+    return clear, other, notices
+
+
+def kept_times(
+    words: Words, before: Sequence[Utterance], after: Sequence[Utterance], stages: Stages
+) -> tuple[Words, int]:
+    """Word times of anonymized speech, and how many utterances were aligned again for them.
+
+    Anonymizers mostly keep the times of the clear speech; an utterance of another length does not.
+    """
+    lasts = {row.utterance: row.duration or 0.0 for row in before}
+    moved = [
+        row
+        for row in after
+        if abs((row.duration or 0.0) - lasts[row.utterance]) > OVERSHOOT_SECONDS
+    ]
+    if not moved:
+        return words, 0
+    digest = digest_corpus(moved, stages.folder / "hashes.json")
+    again = align_stage(moved, digest, stages, "anonymized speech of other length")
+    return {**words, **again}, len(moved)
 
 
 def align_stage(rows: Sequence[Utterance], digest: str, stages: Stages, label: str) -> Words:
@@ -147,21 +159,59 @@ def sliced(
 ) -> tuple[Pieces | None, int]:
     """All slices of an utterance list, without the silent ones, and how many of those there were.
 
-    Without word times the cuts are at fixed times. None: not one slice is that long.
+    Without word times the cuts are at fixed times. A slice with its pauses is a part of the
+    recording and needs no file of its own; a clean one is faded and levelled, and is written. None:
+    not one slice is that long.
     """
-    plan = Plan(duration, fixed=words is None, cut=cut)
+    made = (
+        _written(rows, digest, duration, words, stages)
+        if cut == "clean"
+        else [piece for row in rows for piece in _parts(row, duration, words)]
+    )
+    return _heard(made, condition, "sliced", duration, stages)
+
+
+def _parts(row: Utterance, duration: float, words: Words | None) -> list[Utterance]:
+    """The slices of an utterance as utterances that begin and end inside its recording."""
+    seconds = row.duration or 0.0
+    try:
+        if words is None:
+            found = slice_fixed([], signal=seconds, duration=duration)
+        else:
+            known = [inside(word, seconds) for word in words.get(row.utterance, ())]
+            found = slice_words(known, signal=seconds, duration=duration)
+    except InputError as error:
+        raise InputError(f"{row.utterance}: {error}") from error
+    begin = row.start or 0.0
+    return [
+        replace(
+            row,
+            utterance=f"{row.utterance}-s{place:03d}",
+            text=" ".join(piece.words) or None,
+            duration=piece.end - piece.start,
+            start=begin + piece.start,
+            end=begin + piece.end,
+            extra={**row.extra, "source": row.utterance, "place": str(place)},
+        )
+        for place, piece in enumerate(found)
+    ]
+
+
+def _written(
+    rows: Sequence[Utterance], digest: str, duration: float, words: Words | None, stages: Stages
+) -> list[Utterance]:
+    """Slices that share nothing, as ``voxrisk slice`` writes them."""
+    plan = Plan(duration, fixed=words is None, cut="clean")
     times = None if words is None else hash_of({k: [repr(w) for w in v] for k, v in words.items()})
-    inputs = {"corpus": digest, "duration": duration, "cut": cut, "words": times}
 
     def make(folder: Path) -> None:
         slice_corpus(rows, folder / "slices", plan=plan, alignment=words)
 
-    label = f"{condition} speech, {duration:g} s"
-    folder = stages.run("slice", inputs, make, label=label)
+    inputs = {"corpus": digest, "duration": duration, "words": times}
+    folder = stages.run("slice", inputs, make, label=f"to {duration:g} s")
     table = folder / "slices" / "manifest.csv"
-    if table.read_text(encoding="utf-8").count("\n") < 2:
-        return None, 0
-    return _heard(read_corpus(folder / "slices"), condition, "sliced", duration, stages)
+    found = table.read_text(encoding="utf-8").count("\n") > 1
+    return read_corpus(folder / "slices") if found else []
 
 
 def shortened(
@@ -185,24 +235,41 @@ def _heard(
     rows: Sequence[Utterance], condition: str, cut: str, duration: float, stages: Stages
 ) -> tuple[Pieces | None, int]:
     """Leave out pieces that hold no sound: no encoder can say whose silence it is."""
+    together: dict[Path, list[Utterance]] = {}
+    for row in rows:
+        together.setdefault(row.path, []).append(row)
     sounding = resumable(
         _sounds,
-        rows,
+        list(together.values()),
         key=functools.partial(hash_of, "sounds"),
         journal=stages.folder / "sounding.jsonl",
         batch=64,
         label="sound of pieces",
     )
-    kept = tuple(row for row, sounds in zip(rows, sounding, strict=True) if sounds)
+    heard = {
+        row.utterance
+        for group, sounds in zip(together.values(), sounding, strict=True)
+        for row, sound in zip(group, sounds, strict=True)
+        if sound
+    }
+    kept = tuple(row for row in rows if row.utterance in heard)
     if not kept:
         return None, len(rows)
     digest = digest_corpus(kept, stages.folder / "hashes.json")
     return Pieces(condition, cut, duration, kept, digest), len(rows) - len(kept)
 
 
-def _sounds(row: Utterance) -> bool:
-    try:
-        check_speech(read_audio(row))
-    except InputError:
-        return False
-    return True
+def _sounds(rows: Sequence[Utterance]) -> list[bool]:
+    """Which pieces of one recording hold sound; it is read once for all of them."""
+    found = []
+    whole = read_audio(rows[0].path)
+    for row in rows:
+        start = round((row.start or 0.0) * RATE)
+        end = len(whole) if row.end is None else round(row.end * RATE)
+        try:
+            check_speech(whole[start:end])
+        except InputError:
+            found.append(False)
+        else:
+            found.append(True)
+    return found

@@ -85,10 +85,11 @@ def _tried(material: Material, condition: str, found: Found) -> list[Pieces]:
     """Whole utterances, utterances cut short to every length, and slices of every length."""
     rows, digest = material.rows(condition)
     tried = [cuts.whole(rows, condition, digest)]
+    tried += [p for (kind, _), p in material.sliced.items() if kind == condition]
     for duration in material.chosen.shortened:
         pieces, silent = cuts.shortened(rows, condition, duration, material.stages)
         if silent:
             found.note(notice("slicing_silent", count=silent, seconds=duration, kind=condition))
         if pieces is not None:
             tried.append(pieces)
-    return tried + [p for (kind, _), p in material.sliced.items() if kind == condition]
+    return tried

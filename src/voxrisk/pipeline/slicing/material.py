@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from voxrisk.attack.successors import Slices
 from voxrisk.corpus import Utterance
 from voxrisk.corpus.pairs import PairCheck
 from voxrisk.notices import Notice, notice
@@ -110,3 +111,14 @@ def _speech(chosen: Slicing, evaluation: Evaluation, stages: Stages) -> Speech:
     )  # fmt: skip
     both = tuple(rows)
     return Speech(both, both, digest, digest, described(rows), alone, sounds, tuple(notices))
+
+
+def slices_of(pieces: Pieces) -> Slices:
+    """What is known of slices: who said what, and where it stood."""
+    rows = pieces.rows
+    return Slices(
+        tuple(row.speaker for row in rows),
+        tuple(cuts.source_of(row) for row in rows),
+        tuple(int(row.extra["place"]) for row in rows),
+        tuple(tuple((row.text or "").split()) for row in rows),
+    )

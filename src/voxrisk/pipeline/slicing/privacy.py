@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from voxrisk.corpus import Utterance
 from voxrisk.corpus.trials import Trial
 from voxrisk.files.atomic import write_text
 from voxrisk.knowledge import Knowledge
@@ -103,11 +104,7 @@ def measure_privacy(
         seconds = pieces.duration or 0.0
         return None, [notice("slicing_too_long", seconds=seconds, cut=pieces.cut)]
     label = _label(listener, pieces)
-    rows, digest = list(pieces.rows), pieces.digest
-    if pieces.cut == SLICED:
-        used = {*mine.enroll, *mine.trial}
-        rows = [row for row in rows if row.utterance in used]
-        digest = digest_corpus(rows, stages.folder / "hashes.json")
+    rows, digest = used_rows(pieces, mine, stages)
     vectors = listener.recogniser.embed(rows, digest, stages, label)
     inputs = {
         "pieces": digest,
@@ -137,6 +134,15 @@ def measure_privacy(
         mark=listener.knowledge.mark,
     )
     return row, []
+
+
+def used_rows(pieces: Pieces, mine: Sides, stages: Stages) -> tuple[list[Utterance], str]:
+    """The pieces that enrol or are tried, and their digest."""
+    if pieces.cut != SLICED:
+        return list(pieces.rows), pieces.digest
+    used = {*mine.enroll, *mine.trial}
+    rows = [row for row in pieces.rows if row.utterance in used]
+    return rows, digest_corpus(rows, stages.folder / "hashes.json")
 
 
 def _label(listener: Listener, pieces: Pieces) -> str:

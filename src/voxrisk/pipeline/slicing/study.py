@@ -20,16 +20,24 @@ from voxrisk.pipeline.sharing import shown_choice, shown_options
 from voxrisk.pipeline.slicing.choices import Slicing
 from voxrisk.pipeline.slicing.listeners import listen
 from voxrisk.pipeline.slicing.material import Found, Material, prepare
+from voxrisk.pipeline.slicing.reassembly import reassemble
 from voxrisk.pipeline.slicing.recommend import recommend
 from voxrisk.pipeline.slicing.tables import write_tables
+from voxrisk.pipeline.slicing.text import attack_text
+from voxrisk.pipeline.slicing.words_heard import hear
 from voxrisk.pipeline.stages import Stages
 from voxrisk.report.slicing import write_pictures, write_slicing_report
 from voxrisk.shards import kept_workers
 from voxrisk.slicing_results import Recommendation, SlicingResults
 
 YAML = "slicing.yaml"
-# Name in ``missing`` → whether it was asked for, and who does it.
-PARTS: dict[str, Callable[[Material, Found], None]] = {"privacy": listen}
+# Name of a choice, and of what is missing → who does it.
+PARTS: dict[str, Callable[[Material, Found], None]] = {
+    "privacy": listen,
+    "text": attack_text,
+    "speech": reassemble,
+    "utility": hear,
+}
 
 
 @kept_workers()

@@ -112,6 +112,7 @@ def slice_utility(
         workers=workers,
         label="recognisers",
         device=device,
+        shared=store.folder,
     )
     draw: dict[str, Any] = {"resamples": resamples, "seed": seed, "confidence": confidence}
     heard = [one for parts in found for one in parts]

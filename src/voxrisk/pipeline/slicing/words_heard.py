@@ -1,0 +1,101 @@
+"""What slices cost: word errors of a ready recogniser that hears them, and of one they trained."""
+
+import functools
+from collections.abc import Sequence
+
+from voxrisk.corpus import Utterance
+from voxrisk.language.ngram import embedded_model
+from voxrisk.pipeline.slicing.lessons import training_slices, training_speech
+from voxrisk.pipeline.slicing.material import Found, Material
+from voxrisk.pipeline.speech import limited
+from voxrisk.slicing_results import UtilityRow
+from voxrisk.types import InputError, MissingExtraError
+from voxrisk.utility.asr.ready import ready_utility
+from voxrisk.utility.asr.trained import slice_utility
+
+MOST = 300  # pieces of each length that a ready recogniser hears
+Key = tuple[str, float | None]
+
+
+def hear(material: Material, found: Found) -> None:
+    """Word error rates of both recognisers; what cannot be had is said with its reason."""
+    if material.words["clear"] is None:
+        found.missing["utility"] = "nobody knows which words a slice holds"
+        return
+    for part in (_ready, _trained):
+        try:
+            found.utility += part(material)
+        except (InputError, MissingExtraError) as error:
+            said = found.missing.get("utility", "")
+            found.missing["utility"] = f"{said} {error}".strip()
+
+
+def _ready(material: Material) -> list[UtilityRow]:
+    chosen = material.chosen
+    pieces: dict[Key, Sequence[Utterance]] = {}
+    for condition in material.conditions:
+        pieces[condition, None] = material.rows(condition)[0]
+        for duration in chosen.durations:
+            if held := material.sliced.get((condition, duration)):
+                pieces[condition, duration] = held.rows
+    cells = ready_utility(
+        pieces,
+        asr=chosen.limits.asr,
+        language=_language(material),
+        most=MOST,
+        journal=material.stages.folder / "utility.jsonl",
+        seed=chosen.seed,
+        resamples=chosen.limits.resamples,
+        confidence=chosen.confidence,
+    )
+    return [
+        UtilityRow(
+            recogniser="ready", train="", test=c.tested, duration=c.duration, wer=c.wer, loss=c.loss
+        )
+        for c in cells
+    ]
+
+
+def _trained(material: Material) -> list[UtilityRow]:
+    chosen = material.chosen
+    speech = training_speech(material)
+    if not speech:
+        return []
+    training: dict[Key, Sequence[Utterance]] = {}
+    for condition, rows in speech.items():
+        training[condition, None] = rows
+        for pieces in training_slices(material, condition, speech, chosen.durations):
+            training[condition, pieces.duration] = pieces.rows
+    heard = limited(material.speech.original, chosen.limits.asr_minutes)
+    names = {row.utterance for row in heard}
+    testing = {
+        condition: [row for row in material.rows(condition)[0] if row.utterance in names]
+        for condition in material.conditions
+    }
+    cells = slice_utility(
+        training,
+        testing,
+        material.stages,
+        load_model=functools.partial(embedded_model),
+        language=_language(material),
+        seed=chosen.seed,
+        resamples=chosen.limits.resamples,
+        confidence=chosen.confidence,
+    )
+    return [
+        UtilityRow(
+            recogniser="trained",
+            train=c.trained,
+            test=c.tested,
+            duration=c.duration,
+            wer=c.wer,
+            loss=c.loss,
+            hours=c.hours,
+            steps=c.steps,
+        )
+        for c in cells
+    ]
+
+
+def _language(material: Material) -> str:
+    return next((row.language for row in material.speech.original if row.language), "en")
