@@ -91,6 +91,17 @@ def test_a_bonus_for_words_makes_more_of_them() -> None:
     assert (few, many) == ("ab", "a b")
 
 
+def test_an_unknown_word_pays_for_its_letters() -> None:
+    """Else one word that nobody knows would be cheaper than several that everybody does."""
+    probs = np.full((5, 4), 1e-4)
+    probs[0, 2] = probs[1, 3] = probs[3, 2] = probs[4, 3] = 1.0
+    probs[2, BLANK] = probs[2, 1] = 0.5
+    search = Search(weight=1.0, bonus=-0.5)
+    assert best_text(np.log(probs).astype(np.float32), ALPHABET, model=Toy(), search=search) == (
+        "ab ab"
+    )
+
+
 def test_a_narrow_beam_still_reads_what_is_plain() -> None:
     letters = [2, 2, 0, 3, 1, 1, 2, 0, 2]
     log_probs = np.log(np.eye(4)[letters] * 0.97 + 0.01).astype(np.float32)
