@@ -282,6 +282,23 @@ def sphinx(home: Path) -> Path:
     return home / "x.lm.bin"
 
 
+def gguf(home: Path) -> Path:
+    """Two facts, a tensor of plain numbers and one of a quantised block."""
+
+    def said(value: str) -> bytes:
+        return struct.pack("<Q", len(value)) + value.encode()
+
+    data = b"GGUF" + struct.pack("<IQQ", 3, 2, 2)
+    data += said("general.name") + struct.pack("<I", 8) + said("test")
+    data += said("list") + struct.pack("<IIQ", 9, 4, 2) + struct.pack("<II", 5, 6)
+    data += said("x") + struct.pack("<IQIQ", 1, 4, 0, 0)
+    data += said("y") + struct.pack("<IQQIQ", 2, 32, 1, 8, 32)
+    data += b"\0" * (-len(data) % 32) + np.arange(4, dtype="<f4").tobytes() + b"\0" * 16
+    data += np.float16(0.5).tobytes() + np.arange(-16, 16, dtype=np.int8).tobytes()
+    (home / "x.gguf").write_bytes(data)
+    return home / "x.gguf"
+
+
 def onnx(home: Path) -> Path:
     """A model of one node that averages frames, put together by hand: (batch, frames, 80)."""
 

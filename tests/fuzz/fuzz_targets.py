@@ -17,6 +17,7 @@ from voxrisk.corpus.table import Utterance
 from voxrisk.corpus.trials import read_enrolments
 from voxrisk.files.embeddings import read_embeddings
 from voxrisk.files.errors import reading
+from voxrisk.files.gguf import read_gguf
 from voxrisk.files.ngrams import read_arpa
 from voxrisk.files.published import read_published
 from voxrisk.files.score_matrix import read_score_matrix
@@ -390,6 +391,7 @@ _ALL = [
     _text("ngrams x.arpa", seeds.ARPA, read_arpa, oracles.arpa),
     _text("ngrams x.arpa.gz", seeds.ARPA, read_arpa, oracles.arpa),
     Target("ngrams x.lm.bin", "binary", seeds.sphinx, lambda h: read_sphinx(h / "x.lm.bin")),
+    Target("language x.gguf", "binary", seeds.gguf, lambda h: read_gguf(h / "x.gguf")),
     *map(_audio, ("wav", "flac", "aiff", "au", "w64")),
     _audio("rf64", "RF64"),
     _audio("caf", "CAF"),

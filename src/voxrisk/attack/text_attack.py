@@ -84,7 +84,7 @@ def text_scorers(
 
         if strangers := [name for name in neural if name not in NEURAL]:
             raise InputError(f"no neural model {strangers[0]!r}; known are {', '.join(NEURAL)}")
-        scorers |= {name: NEURAL[name](slices.words) for name in neural}
+        scorers |= {name: NEURAL[name](slices.words, scorers[LIFT]) for name in neural}
     return scorers
 
 
