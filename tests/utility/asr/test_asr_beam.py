@@ -22,6 +22,9 @@ class Toy:
     identity = "toy"
     words = {"a": 0.5, "b": 0.2, "ab": 0.2}  # noqa: RUF012
 
+    def unigrams(self) -> dict[str, float]:
+        return {word: math.log(p) for word, p in self.words.items()}
+
     def log_prob(self, word: str, context: Sequence[str]) -> float:
         before = context[-1] if context else START
         return math.log(self.words.get(word, 0.01) * (0.3 if before == word else 1.0))
