@@ -112,14 +112,19 @@ def linking(strength: float) -> bool:
         return linked, rocch_eer(ranking.roc), expected_disclosure(ranking.roc)
 
     # In turn, so that a busy neighbour slows both.
-    bare, whole = [], []
+    bare, ready, whole = [], [], []
     eer = ours()[1]
+    room = np.ones((A, B), np.float32)
     for _ in range(7):
         bare.append(once(lambda: enroll32 @ trial32.T))
+        ready.append(once(lambda: np.matmul(enroll32, trial32.T, out=room)))
         whole.append(once(ours))
     name = f"Linkability + EER + D_ECE / bare matrix product, EER {eer:.0%}"
     print(f"{'  bare product, ours':66s} {min(bare):9.2f} s, {min(whole):.2f} s")
-    return show(name, min(whole) / min(bare), 4, "times")
+    print(
+        f"{'  ours / product into memory that is ready':66s} {min(whole) / min(ready):9.2f} times"
+    )
+    return show(name, min(whole) / min(bare), 2, "times")
 
 
 def once(job: Callable[[], object]) -> float:

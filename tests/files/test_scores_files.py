@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from voxrisk.corpus.trials import read_enrolments
-from voxrisk.files.joining import join
+from voxrisk.files.joining import _groups, join
 from voxrisk.files.scores import read_scores, read_speakers, read_trials
 from voxrisk.types import InputError
 
@@ -260,3 +260,19 @@ def test_trial_lists_may_name_the_speakers_themselves(tmp_path: Path) -> None:
     bad = written(tmp_path / "t2.csv", text + "e1,t2,0,A,B\n")
     with pytest.raises(InputError, match="line 5: trial 't2' is of speaker 'B' here and of 'C'"):
         read_trials(bad)
+
+
+def test_people_are_the_components_of_the_graph_of_target_trials() -> None:
+    """However long the chain from one utterance to another; SciPy's components as the oracle."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    random = np.random.default_rng(0)
+    chain = random.permutation(500)
+    cases = [(500, chain[:-1], chain[1:]), (3, np.array([], np.int64), np.array([], np.int64))]
+    cases += [(60, *random.integers(0, 60, (2, edges))) for edges in (1, 10, 30, 90)]
+    for nodes, left, right in cases:
+        graph = coo_array((np.ones(left.size), (left, right)), shape=(nodes, nodes))
+        expected = connected_components(graph, directed=False)[1]
+        pairs = set(zip(_groups(nodes, left, right).tolist(), expected.tolist(), strict=True))
+        assert len(pairs) == len(set(expected.tolist())) == len({own for own, _ in pairs})

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from voxrisk.measure import Trials, measure_scores
-from voxrisk.measure.rank_disclosure import disclosed_bits, fit_rank_law, rank_probabilities
+from voxrisk.measure.rank_disclosure import (
+    BOUNDS,
+    disclosed_bits,
+    fit_rank_law,
+    rank_probabilities,
+)
 from voxrisk.measure.ranking import Ranks, cumulative_match, found_in_5, rank_bits, worst_rank_bits
 from voxrisk.measure.speaker_eer import speaker_eers
 from voxrisk.types import InputError
@@ -103,3 +108,34 @@ def test_every_figure_has_its_interval_and_its_chance() -> None:
     weaker = measure_scores(scored(0.5), resamples=0)
     assert weaker["rank_bits"].value < found["rank_bits"].value
     assert weaker["speaker_eer"].value > found["speaker_eer"].value
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_general_minimiser_finds_a_likelier_law(seed: int) -> None:
+    """Newton's steps against L-BFGS-B of SciPy, for laws inside and at their bounds."""
+    from scipy.optimize import minimize
+
+    random = np.random.default_rng(seed)
+    a, b = np.exp(random.uniform(-3.0, 1.0)), np.exp(random.uniform(-1.0, 3.0))
+    candidates = random.choice([5, 20, 300], 50)
+    rank = random.binomial(candidates - 1, random.beta(a, b, 50)) + 1.0
+    rank = np.minimum(rank + 0.5 * random.integers(0, 2, 50), candidates)
+
+    def unlikely(shapes: np.ndarray) -> float:
+        total = 0.0
+        for r, n in zip(rank, candidates.tolist(), strict=True):
+            law = rank_probabilities(n, shapes)
+            total -= np.log(law[[int(np.floor(r)) - 1, int(np.ceil(r)) - 1]]).mean()
+        return float(total)
+
+    law = fit_rank_law(rank, candidates)
+    oracle = minimize(unlikely, np.array([-0.1, 0.1]), bounds=BOUNDS, method="L-BFGS-B")
+    assert unlikely(law.shapes) <= oracle.fun + 1e-7
+    # A query that counts a little more moves the law as its influence says.
+    more = fit_rank_law(
+        np.append(np.tile(rank, 400), rank[0]), np.append(np.tile(candidates, 400), candidates[0])
+    )
+    inside = np.abs(law.shapes) > 1e-6
+    assert (more.shapes - law.shapes)[inside] * 400 == pytest.approx(
+        law.influence[0][inside], rel=0.1, abs=2e-3
+    )

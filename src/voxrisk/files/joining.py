@@ -88,9 +88,6 @@ def _speakers(
     keys: PairTable, is_target: NDArray[np.bool_], speakers: Mapping[str, str]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str], list[Notice]]:
     """Speaker of both sides of every trial, their names, and notices."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     known = set(speakers.values())
     side = {"enroll": keys.enroll_ids, "trial": keys.trial_ids}
     names: list[str | None] = []
@@ -99,9 +96,7 @@ def _speakers(
             said = keys.speakers.get((which, name)) or speakers.get(name)
             names.append(said or (name if which == "enroll" and name in known else None))
     n = len(keys.enroll_ids)
-    edges = (keys.enroll[is_target], keys.trial[is_target] + n)
-    graph = coo_array((np.ones(edges[0].size, np.int8), edges), shape=(len(names), len(names)))
-    group = connected_components(graph, directed=False)[1]
+    group = _groups(len(names), keys.enroll[is_target], keys.trial[is_target] + n)
     # A group takes the name that the files give one of its members, else its first enrolled id.
     of_group: dict[int, str] = {}
     for member, given in zip(group.tolist(), names, strict=True):
@@ -125,6 +120,19 @@ def _speakers(
     if lonely:
         notices.append(notice("unknown_speakers", count=lonely))
     return code[:n][keys.enroll], code[n:][keys.trial], distinct, notices
+
+
+def _groups(nodes: int, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The smallest node that each node is joined to, by any number of edges left–right."""
+    group = np.arange(nodes)
+    while (group[left] != group[right]).any():
+        smallest = np.minimum(group[left], group[right])
+        # The roots of both ends take the smaller of the two, then all nodes ask their root's root.
+        np.minimum.at(group, group[left], smallest)
+        np.minimum.at(group, group[right], smallest)
+        while (group[group] != group).any():
+            group = group[group]
+    return group
 
 
 def _check_labels(

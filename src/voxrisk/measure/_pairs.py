@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.measure import _kernels
-from voxrisk.measure._compiled import compiled
+from voxrisk.measure._compiled import compiled, compiled_in_any_order
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
+Codes = NDArray[np.uint32]
 Scores = NDArray[np.floating]
 
 
@@ -35,6 +35,15 @@ def inner(x: Floats, y: Floats) -> float:
     return (a + b) + (c + d)
 
 
+@compiled_in_any_order
+def quick(enroll: Floats, i: int, trial: Floats, j: int) -> float:
+    """As :func:`inner` of row i and row j, in whatever order is quickest on this machine."""
+    total = 0.0
+    for k in range(enroll.shape[1]):
+        total += enroll[i, k] * trial[j, k]
+    return total
+
+
 @compiled
 def own_scores(enroll: Floats, trial: Floats, own: Ints) -> Floats:
     """Score of each trial against its own speaker."""
@@ -51,44 +60,43 @@ def count_at_least(
     """For each trial (row of scores): how many others score at least as high as its own speaker."""
     margin = max(slack, 0.0)
     for j in range(scores.shape[0]):
-        row = scores[j]
         above = mine[j] + margin
         below = mine[j] - margin
         n = 0
         # Count in short stretches; only a stretch with a doubtful score is looked at again.
-        for start in range(0, row.size, 256):
-            stop = min(start + 256, row.size)
+        for start in range(0, scores.shape[1], 256):
+            part = scores[j, start : start + 256]
             certain = 0
             possible = 0
-            for i in range(start, stop):
-                certain += row[i] > above
-                possible += row[i] >= below
+            for i in range(part.size):
+                certain += part[i] > above
+                possible += part[i] >= below
             if slack < 0:
                 n += possible
                 continue
             n += certain
             if possible > certain:
-                for i in range(start, stop):
-                    if below <= row[i] <= above:
-                        n += inner(enroll[i], trial[j]) >= mine[j]
+                for i in range(part.size):
+                    if below <= part[i] <= above:
+                        n += inner(enroll[start + i], trial[j]) >= mine[j]
         out[j] = n - 1  # the own speaker is as high as itself
 
 
 @compiled
-def bucket_table(target: Floats, slack: float, buckets: int) -> tuple[float, float, Codes, Codes]:
+def bucket_table(target: Floats, slack: float, buckets: int) -> tuple[Floats, float, float, Codes]:
     """Cut the range of the target scores into equal buckets and say where a score in each lies.
 
-    Returns the lower end, buckets for each unit of score, and two tables with one more bucket at
-    either end. The first gives the place (see :func:`place`) of every score in the bucket, or
-    ``2 · targets + 1`` if some target is too near; the second the first target that may matter.
+    A score lies at place 2i in the gap below target i, at 2i + 1 if it equals target i. Returns the
+    targets with an infinite one behind them, the lower end, buckets for each unit of score, and for
+    each bucket (one more at either end) the place of every score in it; or, if some target is too
+    near to tell, ``2 · targets + 1`` and on top of it the first target that may matter.
     """
     margin = max(slack, 0.0)
     width = (target[-1] - target[0] + 2.0 * margin) / (buckets - 2)
     if width < 1e-300:  # all targets are equal: any width will do
         width = 1.0
     low = target[0] - margin - width
-    code = np.empty(buckets + 2, dtype=np.int32)
-    first = np.empty(buckets + 2, dtype=np.int32)
+    code = np.empty(buckets + 2, dtype=np.uint32)
     start = 0
     end = 0
     for b in range(buckets + 2):
@@ -97,42 +105,62 @@ def bucket_table(target: Floats, slack: float, buckets: int) -> tuple[float, flo
             start += 1
         while end < target.size and target[end] - margin <= low + (b + 0.1) * width:
             end += 1
-        first[b] = start
-        code[b] = 2 * start if start == end else 2 * target.size + 1
-    return low, 1.0 / width, code, first
+        code[b] = 2 * start if start == end else 2 * target.size + 1 + start
+    return np.append(target, np.inf), low, 1.0 / width, code
 
 
 @compiled
-def place(x: float, target: Floats) -> int:
-    """Where a score lies: 2i in the gap below target i, 2i + 1 at target i exactly."""
-    low = 0
-    high = target.size
-    while low < high:
-        middle = (low + high) // 2
-        if target[middle] < x:
-            low = middle + 1
-        else:
-            high = middle
-    return 2 * low + (low < target.size and target[low] == x)
+def _settled(
+    x: float,
+    first: np.uint64,
+    slack: float,
+    enroll: Floats,
+    i: int,
+    trial: Floats,
+    j: int,
+    target: Floats,
+) -> np.uint64:
+    """The place of a score whose exact value may be that of target ``first`` or of a later one."""
+    f = first
+    if slack >= 0:
+        x = quick(enroll, i, trial, j)
+        # Sums in any order differ by less than this; only nearer to a target the order matters.
+        tiny = slack * enroll.shape[1] * 2.0**-28
+        while target[f] + tiny < x:
+            f += np.uint64(1)
+        if x < target[f] - tiny:
+            return np.uint64(2) * f
+        x = inner(enroll[i], trial[j])
+    while target[f] < x:
+        f += np.uint64(1)
+    return np.uint64(2) * f + np.uint64(target[f] == x)
 
 
 @compiled
-def _bucket(x: float, low: float, scale: float, code: Codes) -> int:
-    return int(min(max((x - low) * scale + 1.0, 0.0), code.size - 1.0))
-
-
-@compiled
-def _place_near(
-    x: float, slack: float, target: Floats, start: int, enroll: Floats, trial: Floats
-) -> int:
-    """As :func:`place` for a score known within ``slack``, above all targets before ``start``."""
+def _place(
+    x: float,
+    slack: float,
+    enroll: Floats,
+    i: int,
+    trial: Floats,
+    j: int,
+    target: Floats,
+    low: float,
+    scale: float,
+    code: Codes,
+) -> np.uint64:
+    """Where one score lies that is known within ``slack``."""
+    found = code[np.uint32(min(max((x - low) * scale + 1.0, 0.0), code.size - 1.0))]
+    unclear = np.uint32(2 * target.size - 1)
+    if found < unclear:
+        return np.uint64(found)
     margin = max(slack, 0.0)
-    for i in range(start, target.size):
-        if x < target[i] - margin:
-            return 2 * i
-        if x <= target[i] + margin:
-            return place(inner(enroll, trial) if slack >= 0 else x, target)
-    return 2 * target.size
+    f = np.uint64(found - unclear)
+    while target[f] + margin < x:
+        f += np.uint64(1)
+    if x < target[f] - margin:
+        return np.uint64(2) * f
+    return _settled(x, f, slack, enroll, i, trial, j, target)
 
 
 @compiled
@@ -146,33 +174,55 @@ def count_between(
     low: float,
     scale: float,
     code: Codes,
-    first: Codes,
     out: Ints,
 ) -> None:
     """Count the nontargets of some trials in each gap and at each target score.
 
-    ``out (2 · targets + 2,)`` is indexed by place; its last entry is of no meaning.
+    ``out (3 · targets + 2,)`` is indexed by place; only its first ``2 · targets + 1`` entries mean
+    anything. As :func:`_place` for every score, but in four short loops without branches that must
+    be guessed: buckets, counts, scores near a target, scores too near. Unsigned numbers, because
+    signed ones are asked whether they are negative; a tile of columns at a time, because vectors of
+    those too near are then at hand.
     """
-    unclear = 2 * target.size + 1
-    exact = slack >= 0
-    near = np.empty(scores.shape[1] + 1, dtype=np.int32)
+    unclear = np.uint32(2 * target.size - 1)
+    margin = max(slack, 0.0)
+    last = code.size - 1.0
+    tile = 512
+    bucket = np.empty(tile, dtype=np.uint32)
+    near = np.empty(tile + 1, dtype=np.uint32)
+    too_near = np.empty(tile + 1, dtype=np.uint32)
+    for start in range(0, scores.shape[1], tile):
+        stop = min(start + tile, scores.shape[1])
+        for j in range(scores.shape[0]):
+            row = scores[j, start:stop]
+            for i in range(row.size):
+                bucket[i] = np.int32(min(max((row[i] - low) * scale + 1.0, 0.0), last))
+            n = np.uint64(0)
+            for i in range(row.size):
+                c = code[bucket[i]]
+                out[c] += 1
+                near[n] = i
+                n += np.uint64(c >= unclear)
+            m = np.uint64(0)
+            for k in range(n):
+                i = near[k]
+                f = np.uint64(code[bucket[i]] - unclear)
+                f += np.uint64(target[f] + margin < row[i])  # nearly always the one target there is
+                while target[f] + margin < row[i]:
+                    f += np.uint64(1)
+                doubtful = row[i] >= target[f] - margin
+                out[np.uint64(2) * f] += 1 - doubtful
+                too_near[m] = i
+                bucket[i] = np.uint32(f)
+                m += np.uint64(doubtful)
+            for k in range(m):
+                i = too_near[k]
+                first = np.uint64(bucket[i])
+                out[_settled(row[i], first, slack, enroll, start + i, trial, j, target)] += 1
+    # The own speakers went through with the others: they are taken out again.
     for j in range(scores.shape[0]):
-        row = scores[j]
-        vector = trial[j if exact else 0]
-        # The own speaker goes through with the others, and once more to be taken out again.
-        n = 0
-        for i in range(row.size):
-            c = code[_bucket(row[i], low, scale, code)]
-            out[c] += 1
-            near[n] = i
-            n += c == unclear
-        for k in range(n):
-            i = near[k]
-            start = first[_bucket(row[i], low, scale, code)]
-            out[_place_near(row[i], slack, target, start, enroll[i if exact else 0], vector)] += 1
-        i = own[j]
-        start = first[_bucket(row[i], low, scale, code)]
-        out[_place_near(row[i], slack, target, start, enroll[i if exact else 0], vector)] -= 1
+        x = scores[j, own[j]]
+        out[_place(x, slack, enroll, own[j], trial, j, target, low, scale, code)] -= 1
 
 
 @compiled
@@ -185,20 +235,15 @@ def places_of(
     low: float,
     scale: float,
     code: Codes,
-    first: Codes,
-    columns: Codes,
-    out: Codes,
+    columns: NDArray[np.int32],
+    out: NDArray[np.int32],
 ) -> None:
     """Where the scores of some chosen pairs lie; the pairs are those of the bootstrap."""
-    exact = slack >= 0
     for j in range(scores.shape[0]):
         for c in range(columns.shape[1]):
             i = columns[j, c]
             x = scores[j, i]
-            start = first[_bucket(x, low, scale, code)]
-            out[j, c] = _place_near(
-                x, slack, target, start, enroll[i if exact else 0], trial[j if exact else 0]
-            )
+            out[j, c] = _place(x, slack, enroll, i, trial, j, target, low, scale, code)
 
 
 @compiled
@@ -206,8 +251,8 @@ def resample_curve(
     weights: NDArray[np.int32],
     own: Ints,
     run: Ints,
-    columns: Codes,
-    places: Codes,
+    columns: NDArray[np.int32],
+    places: NDArray[np.int32],
     n_targets: int,
     others: Ints,
 ) -> Floats:

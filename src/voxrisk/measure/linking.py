@@ -106,21 +106,20 @@ class _Comparison:
     pairs: Pairs
     own: Ints
     mine: Floats
-    target: Floats
     near: float
-    table: tuple[float, float, NDArray[np.int32], NDArray[np.int32]]
+    table: tuple[Floats, float, float, NDArray[np.uint32]]
     columns: NDArray[np.int32]
     threads: int | None
 
     def __call__(self, rows: slice, threads: int | None) -> tuple[Ints, NDArray[np.int32], Ints]:
         """Of some trials: others at least as high, places of the chosen ones, counts of all."""
         pairs, own, first = self.pairs.sealed(), sealed(self.own), rows.start
-        mine, target, columns = sealed(self.mine), sealed(self.target), sealed(self.columns)
-        low, scale, code, begin = self.table
-        near, table = self.near, (low, scale, sealed(code), sealed(begin))
+        mine, columns = sealed(self.mine), sealed(self.columns)
+        target, low, scale, code = self.table
+        near, table = self.near, (sealed(target), low, scale, sealed(code))
         higher = np.empty(rows.stop - first, dtype=np.int64)
         places = np.empty((higher.size, columns.shape[1]), dtype=np.int32)
-        counts = np.zeros(2 * target.size + 2, dtype=np.int64)
+        counts = np.zeros(3 * target.size, dtype=np.int64)
         lock = Lock()
 
         def work(scores: Scores, start: int, part: slice) -> None:
@@ -129,15 +128,15 @@ class _Comparison:
             these, trial, right = scores[part], pairs.rows(at), pairs.right
             found = np.zeros_like(counts)
             _pairs.count_at_least(these, pairs.slack, right, trial, own[at], mine[at], higher[out])
-            _pairs.count_between(these, near, right, trial, own[at], target, *table, found)
-            _pairs.places_of(these, near, right, trial, target, *table, columns[at], places[out])
+            _pairs.count_between(these, near, right, trial, own[at], *table, found)
+            _pairs.places_of(these, near, right, trial, *table, columns[at], places[out])
             with lock:
                 np.add(counts, found, out=counts)
 
         workers = n_threads(threads or self.threads)
         with ThreadPoolExecutor(workers) as pool:
-            for block, scores in pairs.blocks(megabytes=24, within=rows):
-                run(pool, partial(work, scores, block.start), len(scores), 2 * workers)
+            for block, scores in pairs.blocks(megabytes=48, within=rows):
+                run(pool, partial(work, scores, block.start), len(scores), workers)
         return higher, places, counts
 
 
@@ -163,12 +162,12 @@ def rank_trials(
     near = _typical_slack(pairs, own, mine)
     table = _pairs.bucket_table(target, near, _BUCKETS)
     columns = _other_columns(own, pairs.shape[1], seed)
-    compare = _Comparison(pairs, own, mine, target, near, table, columns, threads)
+    compare = _Comparison(pairs, own, mine, near, table, columns, threads)
     found = spread(compare, own.size, label="link")
     higher = np.concatenate([part[0] for part in found])
     places = np.concatenate([part[1] for part in found])
-    counts = np.sum([part[2] for part in found], axis=0)
-    equal, gap = counts[1:-1:2].astype(float), counts[0::2].astype(float)
+    counts = np.sum([part[2] for part in found], axis=0)[: 2 * target.size + 1]
+    equal, gap = counts[1::2].astype(float), counts[0::2].astype(float)
     roc = Roc(target, times.astype(float), equal, gap)
     return Ranking(pairs.shape[1], own, mine, higher, roc, columns, places)
 
@@ -184,7 +183,7 @@ def _typical_slack(pairs: Pairs, own: Ints, mine: Floats) -> float:
     if pairs.slack < 0:
         return pairs.slack
     rows = slice(0, min(64, own.size))
-    scores = pairs.scores(rows).astype(np.float64)
+    scores = pairs.scores(rows, None).astype(np.float64)
     errors = [scores[np.arange(len(scores)), own[rows]] - mine[rows]]
     for shift in range(1, 9):
         column = (own[rows] + shift * (pairs.shape[1] // 9)) % pairs.shape[1]

@@ -53,23 +53,28 @@ class Pairs:
         slack: Bound of the error of ``scores``, or -1 where they are exact as they are.
         left: ``(rows, d)`` whose inner products with ``right`` are exact; a stub if slack < 0.
         right: ``(columns, d)``.
-        scores: Gives the scores of some rows against all columns.
+        scores: Gives the scores of some rows against all columns; products are written into
+            the second argument, if one is given.
     """
 
     shape: tuple[int, int]
     slack: float
     left: Floats
     right: Floats
-    scores: Callable[[slice], Scores]
+    scores: Callable[[slice, Scores | None], Scores]
 
     def blocks(self, megabytes: int, within: slice | None = None) -> Iterator[tuple[slice, Scores]]:
-        """Scores of consecutive rows, all or some, about so many megabytes of them at a time."""
+        """Scores of consecutive rows, all or some, about so many megabytes of them at a time.
+
+        A block is written over by the next: new memory each time costs as much as the product.
+        """
         rows, columns = self.shape
         first, last = (within.start, within.stop) if within else (0, rows)
         step = max(1, min(rows, megabytes * 2**18 // columns))
+        room = np.empty((step, columns), np.float32) if self.slack >= 0 else None
         for start in range(first, last, step):
             part = slice(start, min(start + step, last))
-            yield part, self.scores(part)
+            yield part, self.scores(part, None if room is None else room[: part.stop - start])
 
     def at(self, column: NDArray[np.int64]) -> Floats:
         """``(rows,)`` exact score of each row at one column of its own."""
@@ -99,15 +104,15 @@ class _Products:
     left: NDArray[np.float32]
     right: NDArray[np.float32]
 
-    def __call__(self, part: slice) -> Scores:
-        return self.left[part] @ self.right.T
+    def __call__(self, part: slice, out: Scores | None) -> Scores:
+        return np.matmul(self.left[part], self.right.T, out=out)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ready:
     table: Scores
 
-    def __call__(self, part: slice) -> Scores:
+    def __call__(self, part: slice, out: Scores | None) -> Scores:
         return np.ascontiguousarray(self.table[part])
 
 
@@ -135,7 +140,7 @@ def ready(scores: Scores) -> Pairs:
 def _called(
     rows: Floats, columns: Floats, enroll_rows: bool, function: Callable[[Floats, Floats], Scores]
 ) -> Pairs:
-    def scores(part: slice) -> Scores:
+    def scores(part: slice, _: Scores | None) -> Scores:
         left = rows[part]
         out = function(left, columns) if enroll_rows else np.transpose(function(columns, left))
         out = np.ascontiguousarray(out, dtype=np.float64)

@@ -27,10 +27,10 @@ from voxrisk.pipeline.findings import (
     measure_attack,
     score_result,
     worst_first,
-    zero_profile,
 )
 from voxrisk.pipeline.methods import drawn_methods
 from voxrisk.pipeline.official import enrolment_words, listed_sides, set_names, side_notices
+from voxrisk.pipeline.profiles import zero_profile
 from voxrisk.pipeline.pseudonyms import write_shared
 from voxrisk.pipeline.recogniser import Recogniser
 from voxrisk.pipeline.sides import Sides, chosen_rows, make_sides, paired_sides, score_sides

@@ -21,13 +21,13 @@ from voxrisk.pipeline.findings import (
     measure_similarity,
     share_targets,
     worst_first,
-    zero_profile,
 )
 from voxrisk.pipeline.given import with_enrolment
 from voxrisk.pipeline.inference import check_asked, infer_attributes
 from voxrisk.pipeline.listening import audio_pairs
 from voxrisk.pipeline.methods import methods_of
 from voxrisk.pipeline.official import choose_sides, side_notices
+from voxrisk.pipeline.profiles import zero_profile
 from voxrisk.pipeline.pseudonyms import write_shared
 from voxrisk.pipeline.sides import Sides, write_sides
 from voxrisk.pipeline.speech import Speech, limited, prepare_speech

@@ -10,19 +10,18 @@ from voxrisk.measure import (
     Population,
     Protocol,
     Trials,
-    ece_profile,
     evaluate_similarity,
     measure_crowd,
     measure_scores,
     segment_trials,
     similarity_matrix,
     tag,
-    zero_evidence,
 )
 from voxrisk.measure.resampling import MIN_SPEAKERS
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.attacks import Attack
 from voxrisk.pipeline.evaluation import Draws, Evaluation
+from voxrisk.pipeline.profiles import profile_of
 from voxrisk.pipeline.recogniser import embed_stage
 from voxrisk.pipeline.sharing import is_shown
 from voxrisk.pipeline.sides import Sides
@@ -33,7 +32,6 @@ from voxrisk.results import (
     ErrorCurve,
     Group,
     Person,
-    Profile,
     SetResult,
     SimilarityResult,
     SuiteMember,
@@ -41,16 +39,10 @@ from voxrisk.results import (
 from voxrisk.shards import spread
 from voxrisk.types import Embeddings, Estimate, InputError
 
-LOG_ODDS = np.linspace(-10.0, 10.0, 201)
 POINTS = 400  # of an error curve
 SMALLEST_GROUP = 5
 GROUPS = ("gender", "age", "language")
 MOST_KINDS = 8
-
-
-def zero_profile() -> Profile:
-    """The profile of speech that tells nothing."""
-    return Profile(log_odds=tuple(LOG_ODDS.tolist()), bits=tuple(zero_evidence(LOG_ODDS).tolist()))
 
 
 def figures_of(chosen: Draws, scored: Trials) -> Mapping[str, Estimate]:
@@ -97,10 +89,7 @@ def score_result(chosen: Draws, knowledge: Knowledge, scored: Trials) -> AttackR
         reference=knowledge.reference,
         figures=figures,
         tag=tag(figures["log10_l"].value),
-        ece=Profile(
-            log_odds=tuple(LOG_ODDS.tolist()),
-            bits=tuple(ece_profile(curve, log_odds=LOG_ODDS).tolist()),
-        ),
+        ece=profile_of(curve),
         det=ErrorCurve(
             false_alarm=tuple(curve.false_alarm[step].tolist()),
             miss=tuple(curve.miss[step].tolist()),

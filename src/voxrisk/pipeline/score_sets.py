@@ -19,7 +19,7 @@ from voxrisk.measure import (
 )
 from voxrisk.measure.resampling import MIN_SPEAKERS
 from voxrisk.notices import Notice, notice
-from voxrisk.pipeline.findings import zero_profile
+from voxrisk.pipeline.profiles import zero_profile
 from voxrisk.results import AttackResult, Methods, Person, Results
 from voxrisk.types import Estimate, InputError
 

@@ -10,8 +10,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from voxrisk.protect.anonymizers import ANONYMIZERS
-
 GIVEN = "given audio"
 FUNCTION = "function of the user"
 COMMAND = "COMMAND {input} {output}"
@@ -30,7 +28,7 @@ def shown_tool(name: str) -> str:
     >>> shown_tool("mcadams"), shown_tool("anna_meier.secret:protect"), shown_tool("anna's")
     ('mcadams', 'function of the user', 'given audio')
     """
-    if name in ANONYMIZERS:
+    if _is_ours(name):
         return name
     return FUNCTION if ":" in name else GIVEN
 
@@ -41,12 +39,19 @@ def shown_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     >>> shown_options("knn", {"part": "wavlm", "k": 4, "encoder": "/home/anna/WavLM.pt"})
     {'part': 'wavlm', 'k': 4, 'encoder': 'ENCODER'}
     """
-    if name not in ANONYMIZERS or name == "command":
+    if not _is_ours(name) or name == "command":
         return {}
     return {
         key: key.upper() if key in PLACES or not _plain(value) else value
         for key, value in options.items()
     }
+
+
+def _is_ours(name: str) -> bool:
+    # Here and not above: `measure` shares results too, and knows no anonymizer.
+    from voxrisk.protect.anonymizers import ANONYMIZERS
+
+    return name in ANONYMIZERS
 
 
 def _plain(value: Any) -> bool:
@@ -57,7 +62,7 @@ def shown_choice(name: str) -> str:
     """An anonymizer as it was asked for: a program or a function of the user by its role."""
     if "{input}" in name:
         return COMMAND
-    return name if name in ANONYMIZERS else "PACKAGE:FUNCTION"
+    return name if _is_ours(name) else "PACKAGE:FUNCTION"
 
 
 def shown_maker(text: str | None) -> str | None:

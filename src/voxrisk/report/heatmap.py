@@ -70,7 +70,7 @@ def cells(matrix: NDArray[np.float64], left: float, top: float, side: float) -> 
         Markup('<image x="{0}" y="{1}" width="{2}" height="{2}" preserveAspectRatio="none" '
                'href="{3}" class="pixels"/>').format(left, top, side, image),
         Markup('<image x="{0}" y="{1}" width="14" height="{2}" preserveAspectRatio="none" '
-               'href="{3}"/>').format(left + side + 14, top, side, ramp),
+               'href="{3}" class="pixels"/>').format(left + side + 14, top, side, ramp),
     ]  # fmt: skip
     for value, word in ((1.0, "1 same voice"), (0.5, "0.5 undecided"), (0.0, "0 different")):
         y = top + side * (1.0 - value) + (8 if value == 1 else -2 if value == 0 else 4)

@@ -4,7 +4,7 @@ from functools import cache
 
 from voxrisk.types import MissingExtraError, require
 
-ZOOM = 2.5  # pixels for each CSS pixel: 240 to the inch, sharp in print
+ZOOM = 2.0  # pixels for each CSS pixel: 192 to the inch, and every hairline whole
 _PROBE = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><style>{}</style>'
     '<text x="2" y="16">{}</text></svg>'
