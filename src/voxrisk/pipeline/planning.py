@@ -8,6 +8,7 @@ of the table in :mod:`voxrisk.pipeline.course`, at the pace that was found here.
 
 import functools
 import json
+import logging
 import math
 import resource
 import sys
@@ -27,7 +28,7 @@ from voxrisk.pipeline.course import COSTS, Step
 from voxrisk.pipeline.estimate import expected_steps
 from voxrisk.pipeline.evaluation import Evaluation
 from voxrisk.pipeline.stages import Stages, say
-from voxrisk.progress import duration
+from voxrisk.progress import duration, log
 from voxrisk.protect.anonymizers import named_tool
 from voxrisk.types import InputError
 
@@ -318,12 +319,17 @@ def _try_out(job: Job, part: tuple[list[Batch], Path]) -> Trial:
     """In a worker: the first batch with all that must be loaded, the others for the pace."""
     batches, folder = part
     times: list[tuple[float, float]] = []
-    for k, batch in enumerate(batches):
-        place = folder / str(k)
-        place.mkdir(parents=True)
-        began = time.perf_counter()
-        heard = job(batch, place)
-        times.append((heard, time.perf_counter() - began))
+    level = log.level
+    log.setLevel(logging.WARNING)  # nobody wants the progress of two utterances
+    try:
+        for k, batch in enumerate(batches):
+            place = folder / str(k)
+            place.mkdir(parents=True)
+            began = time.perf_counter()
+            heard = job(batch, place)
+            times.append((heard, time.perf_counter() - began))
+    finally:
+        log.setLevel(level)
     (first_speech, first_seconds), *tries = times
     pace = sum(t for _, t in tries) / sum(s for s, _ in tries)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
