@@ -65,7 +65,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         quick = replace(evaluation.EFFORTS["standard"], resamples=20, lengths=(1,), suite=())
         patch.setitem(evaluation.EFFORTS, "standard", quick)
         deaf = UtilityResult(missing={"all": "left out by the test"})
-        patch.setattr(evaluate, "measure_useful", lambda *_: deaf)
+        patch.setattr(evaluate, "measure_usefulness", lambda *_: deaf)
         patch.setattr(shards, "_cores", lambda: 1)  # what is patched is patched in this process
         protected = anonymizers_output(folder)
         assert len(protected) == len(read_corpus(folder / "speech"))
