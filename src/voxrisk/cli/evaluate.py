@@ -132,6 +132,20 @@ def evaluate(
     utility: Annotated[
         bool, typer.Option("--utility/--no-utility", help="Measure what speech is good for.")
     ] = True,
+    language: Annotated[
+        str | None, typer.Option(help="Language of the speech; default: the table's, else en.")
+    ] = None,
+    asr: Annotated[
+        str | None,
+        typer.Option(
+            help="Speech recogniser: whisper-tiny.en, moonshine-base, whisper-base, whisper-small, "
+            "or a CTranslate2 folder."
+        ),
+    ] = None,
+    group_by: Annotated[
+        list[str] | None,
+        typer.Option(help="Column by which figures are told apart, such as accent; repeat."),
+    ] = None,
     hide: Annotated[
         list[str] | None,
         typer.Option(help="Column nobody should infer; repeat. By default gender and age."),
@@ -195,6 +209,9 @@ def evaluate(
         "reveal": reveal,
         "with_audio": with_audio,
         "utility": utility,
+        "language": language,
+        "asr": asr,
+        "group_by": tuple(group_by or ()),
         "hide": tuple(hide or ()),
         "keep": tuple(keep or ()),
     }

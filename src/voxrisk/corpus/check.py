@@ -71,6 +71,30 @@ class Findings:
     sounds: dict[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Everything wrong of one kind, said once.
+
+    Attributes:
+        kind: One of :data:`KINDS`.
+        count: How many utterances have it.
+        examples: The first few.
+    """
+
+    kind: str
+    count: int
+    examples: tuple[Problem, ...]
+
+
+def causes(problems: Sequence[Problem], *, shown: int = 3) -> list[Cause]:
+    """The problems by their kind, the commonest first, with a few examples of each."""
+    own: dict[str, list[Problem]] = {}
+    for problem in problems:
+        own.setdefault(problem.kind, []).append(problem)
+    ordered = sorted(own.items(), key=lambda item: (-len(item[1]), KINDS.index(item[0])))
+    return [Cause(kind, len(found), tuple(found[:shown])) for kind, found in ordered]
+
+
 def check_corpus(
     utterances: Sequence[Utterance],
     *,

@@ -31,7 +31,7 @@ def read_corpus(path: Path | str, *, audio: bool = True) -> list[Utterance]:
     _refuse_nameless(located)
     _refuse_doubled(located)
     if audio:
-        _refuse_missing(located)
+        _refuse_missing(located, path)
     return [row for _, row in located]
 
 
@@ -63,7 +63,27 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _refuse_missing(located: Iterable[Located]) -> None:
+def where_else(missing: Path, corpus: Path) -> str:
+    """Where a missing audio file lies instead, if the paths of a list begin elsewhere.
+
+    The list of a corpus is often written for another folder. A file that ends alike is told of and
+    never taken: it may be another version of the same speech.
+    """
+    corpus = corpus.absolute()
+    bases = [corpus, *corpus.parents]
+    inside = missing.relative_to(corpus) if missing.is_relative_to(corpus) else missing
+    parts = inside.parts[1:] if inside.is_absolute() else inside.parts
+    for start in range(len(parts) - 1):
+        for base in bases[: -1 if start > len(parts) - 3 else None]:
+            place = base.joinpath(*parts[start:])
+            if place != missing and _is_file(place):
+                lead = "/".join(parts[:start])
+                way = f"take {lead!r} off the paths of the list" if lead else "move the list there"
+                return f"a file of that name lies at {place}: {way}, if it is this speech"
+    return ""
+
+
+def _refuse_missing(located: Iterable[Located], corpus: Path) -> None:
     exists: dict[Path, bool] = {}
     missing = []
     for where, row in located:
@@ -74,7 +94,5 @@ def _refuse_missing(located: Iterable[Located]) -> None:
     if missing:
         where, row = missing[0]
         more = f" (and {len(missing) - 1} more are missing)" if len(missing) > 1 else ""
-        raise InputError(
-            f"{where}: no audio file {row.path} for {row.utterance!r}{more}; "
-            "`voxrisk corpus check` lists all of them"
-        )
+        hint = where_else(row.path, corpus) or "`voxrisk corpus check --json` lists all of them"
+        raise InputError(f"{where}: no audio file {row.path} for {row.utterance!r}{more}; {hint}")

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from voxrisk.corpus.groups import UNKNOWN, Groups, group_speakers
 from voxrisk.knowledge import Knowledge
 from voxrisk.measure import (
     Population,
@@ -43,6 +44,7 @@ POINTS = 400  # of an error curve
 SMALLEST_GROUP = 5
 GROUPS = ("gender", "age", "language")
 MOST_KINDS = 8
+ONE_SMALL = "one smaller group"
 
 
 def figures_of(chosen: Draws, scored: Trials) -> Mapping[str, Estimate]:
@@ -201,22 +203,32 @@ def _extractor(attack: Attack, chosen: Evaluation) -> str:
 
 
 def _groups(scored: Trials, chosen: Draws, sides: Sides) -> list[Group]:
-    """Figures within each gender, age and language, where there are several."""
+    """Figures within each group of speakers, by the columns that were asked for or are known."""
+    asked: tuple[str, ...] = getattr(chosen, "group_by", ())
     found = []
-    for group in GROUPS:
-        value = {row.speaker: getattr(row, group) for row in sides.rows.values()}
-        kinds = sorted({str(v) for v in value.values() if v})
-        if not (1 < len(kinds) <= MOST_KINDS and all(is_shown(group, kind) for kind in kinds)):
+    for column in asked or GROUPS:
+        groups = group_speakers(list(sides.rows.values()), column, smallest=SMALLEST_GROUP)
+        if not asked and not _plain(groups):
             continue
-        for kind in kinds:
-            member = np.array([str(value.get(s)) == kind for s in scored.speakers])
+        for kind in groups.order:
+            member = np.array([groups.member.get(s) == kind for s in scored.speakers])
             part = scored.among(member)
             n = int(member.sum())
             few = n < SMALLEST_GROUP or not (part.is_target.any() and (~part.is_target).any())
             figures = {} if few else figures_of(chosen, part)
             shown = {name: figures[name] for name in ("rocch_eer", "d_ece") if name in figures}
-            found.append(Group(group=group, value=kind, speakers=n, figures=shown))
+            # A kind that hardly anybody has may name its people, whoever asked for it.
+            named = n >= SMALLEST_GROUP or groups.is_made(kind) or is_shown(column, kind)
+            value = kind if named else ONE_SMALL
+            found.append(Group(group=column, value=value, speakers=n, figures=shown))
     return found
+
+
+def _plain(groups: Groups) -> bool:
+    """Whether groups that nobody asked for are worth a table, and their names name nobody."""
+    kinds = [kind for kind in groups.order if kind != UNKNOWN]
+    named = [kind for kind in kinds if not groups.is_made(kind)]
+    return 1 < len(kinds) <= MOST_KINDS and all(is_shown(groups.column, kind) for kind in named)
 
 
 def _people(attack: Attack, crowd: Population, similarity: SimilarityResult | None) -> list[Person]:

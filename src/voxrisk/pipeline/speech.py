@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from voxrisk.corpus import Utterance, read_corpus
+from voxrisk.corpus.audio import audio_seconds
 from voxrisk.corpus.check import check_corpus, copy_name
 from voxrisk.corpus.pairs import PairCheck, check_pairs
 from voxrisk.corpus.table import Heard
@@ -337,7 +338,7 @@ def limited(
     minutes: float,
     *,
     each: int = 1,
-    seconds: Callable[[Utterance], float] = lambda row: row.duration or 5.0,
+    seconds: Callable[[Utterance], float] = lambda row: row.duration or audio_seconds(row),
 ) -> list[Utterance]:
     """At most so many minutes, the utterances of the speakers in turn.
 
