@@ -105,7 +105,7 @@ def _choices(chosen: Slicing) -> dict[str, Any]:
     kept = {"durations", "seed", "effort", "encoder"}  # said even where they are the default
     plain = {one.name: getattr(chosen, one.name) for one in fields(Slicing)}
     plain |= {"options": dict(chosen.options), "sets": plain_sets(chosen.sets)}
-    plain["durations"] = list(chosen.durations)
+    plain |= {"durations": list(chosen.durations), "neural": list(chosen.neural)}
     default = {one.name: one.default for one in fields(Slicing)}
     return {
         name: value
