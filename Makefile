@@ -44,7 +44,7 @@ fuzz: $(VENV)/installed
 # Speed, as ratios within one run. The other files in benchmarks/ are studies on real speech: they say
 # themselves what they need and how long they take.
 bench: $(VENV)/installed
-	for name in measure population attack embedding; do $(BIN)/python benchmarks/$$name.py || exit 1; done
+	for name in measure population attack embedding text_attack; do $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 # Every long command, killed twenty times at random moments: the same bytes, and nothing left behind.
 kills: $(VENV)/installed

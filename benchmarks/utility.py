@@ -15,7 +15,7 @@ from voxrisk.protect.run import anonymize
 from voxrisk.utility import Utility, measure_utility
 from voxrisk.utility.pitch import COMPAT, track_pitch
 from voxrisk.utility.quality import dnsmos
-from voxrisk.utility.wer import transcribe
+from voxrisk.utility.transcripts import transcribe
 
 RECOGNISERS = ("whisper-tiny.en", "whisper-base")
 

@@ -119,6 +119,17 @@ NOTICES: dict[str, Wording] = {
         "The speech recogniser gets {before:.0%} of the words of the original speech wrong: it "
         "does not fit this speech, or the transcripts do not. No loss of words can be stated.",
     ),
+    "characters_lost": Wording(
+        "serious",
+        "A speech recogniser gets {after:.0%} of the characters wrong after this protection "
+        "({before:.0%} before). Speakers may be hard to recognise because the speech is damaged, "
+        "not because it is well protected.",
+    ),
+    "characters_untrusted": Wording(
+        "serious",
+        "The speech recogniser gets {before:.0%} of the characters of the original speech wrong: "
+        "it does not fit this speech, or the transcripts do not. No loss can be stated.",
+    ),
     "no_crowd": Wording(
         "serious",
         "Too few utterances of each speaker for Singling Out and Linkability in a crowd.",
@@ -254,6 +265,12 @@ NOTICES: dict[str, Wording] = {
         "note", "Attributes were inferred without {name}, which could not be had.{detail}"
     ),
     "undefined": Wording("note", "{figure} cannot be given: {why}."),
+    "next_language": Wording(
+        "next",
+        "Name the language of the speech: --language, with a recogniser that knows it (--asr), or "
+        "bring the right transcripts. The recogniser gave {found} before any protection, so "
+        "nothing is known about words; what attackers can do does not depend on it.",
+    ),
     "next_mend": Wording(
         "next",
         "Mend the test before anything else. One of its controls failed ({question} This test "

@@ -243,6 +243,19 @@ class SlicingResults:
             return found
 
 
+def is_slicing(run: Path) -> bool:
+    """Whether a folder, or a file, holds results of ``voxrisk slicing``."""
+    import msgspec
+
+    path = run / FILE if run.is_dir() else run
+    try:
+        refuse_size(path, MOST_RESULTS)
+        plain = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return False
+    return isinstance(plain, dict) and plain.get("kind") == KIND
+
+
 def _recognised(row: PrivacyRow) -> float:
     if "d_sys" in row.figures:
         return row.figures["d_sys"].value

@@ -82,6 +82,23 @@ def test_a_chain_is_never_better_than_the_best_order_nor_much_worse(scores: np.n
     assert found >= mean - 1e-4
 
 
+@pytest.mark.parametrize("large", [False, True])
+def test_who_scores_all_alike_restores_nothing_though_slices_are_given_in_order(
+    large: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reassembly, "MOST_ASSIGNED", 1 if large else 1000)
+    successor, source = truth([4] * 50)
+    alike = reassemble(lambda block: np.zeros((block.size, 200), np.float32), 200)
+    found = restored_estimates(alike, successor, source)["pairs_restored"]
+    assert found.value < 0.05
+    alone = [
+        reassemble(lambda b: np.zeros((b.size, 200), np.float32), 200, source, seed=k)
+        for k in range(5)
+    ]
+    shares = [restored_estimates(g, successor, source, source)["pairs_restored"] for g in alone]
+    assert np.mean([e.value for e in shares]) == pytest.approx(shares[0].chance, abs=0.05)
+
+
 def test_what_is_restored_is_counted_by_hand() -> None:
     successor, speaker = truth([4, 3, 1])
     # 0→1→2 right, 3→4 is no pair of one utterance, 5→6 right, 4→7 wrong.

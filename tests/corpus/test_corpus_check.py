@@ -130,3 +130,15 @@ def test_the_same_part_of_a_file_twice_is_doubled(troubled: Path) -> None:
     rows = [Utterance(f"u{i}", path, "s", start=a, end=b) for i, (a, b) in enumerate(parts)]
     (problem,) = check_corpus(rows, workers=1).problems
     assert (problem.utterance, problem.detail) == ("u2", "the same sound as u0")
+
+
+def test_each_cause_is_said_once_with_a_count(tmp_path: Path) -> None:
+    """Seven hundred files that are missing for one reason are one reason."""
+    rows = [(f"u{i:03d}", f"gone/{i}.wav", "s") for i in range(700)]
+    table = "".join(f"{','.join(row)}\n" for row in rows)
+    (tmp_path / "manifest.csv").write_text(f"utterance,path,speaker\n{table}")
+    result = CliRunner().invoke(app, ["corpus", "check", str(tmp_path), "--workers", "1"])
+    assert result.exit_code == 1
+    assert result.stdout.count("no such file") == 3
+    assert "700" in result.stdout
+    assert f"looked for {tmp_path / 'gone' / '0.wav'}" in result.stdout.replace("\n", "")

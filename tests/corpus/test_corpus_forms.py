@@ -127,6 +127,56 @@ def kaldi(folder: Path, *, scp: str, **files: str) -> Path:
     return folder
 
 
+def test_kaldi_columns_of_speakers_and_utterances_come_along(tmp_path: Path) -> None:
+    """speechocean762 tells the age in spk2age; what Kaldi computes is no fact of a person."""
+    sound(tmp_path / "a.wav")
+    sound(tmp_path / "b.wav")
+    data = kaldi(
+        tmp_path, scp="a a.wav\nb b.wav\n", utt2spk="a s\nb t\n", spk2age="s\t27\n",
+        spk2accent="s north east\nt south\n", utt2emotion="a calm\n", utt2num_frames="a 98\n",
+        spk2utt="s a\nt b\n",
+    )  # fmt: skip
+    one, two = read_corpus(data)
+    assert (one.age, two.age) == ("27", None)
+    assert one.extra == {"accent": "north east", "emotion": "calm"}
+    assert two.extra == {"accent": "south", "emotion": ""}
+
+
+def test_kaldi_files_with_a_prefix_are_found(tmp_path: Path) -> None:
+    """Iban has test_wav.scp, test_utt2spk and test_text."""
+    sound(tmp_path / "a.wav")
+    for name, text in (("wav.scp", "a a.wav\n"), ("utt2spk", "a s\n"), ("text", "a  SELAMAT\n")):
+        (tmp_path / f"test_{name}").write_text(text)
+    (row,) = read_corpus(tmp_path)
+    assert (row.utterance, row.speaker, row.text) == ("a", "s", "SELAMAT")
+    (tmp_path / "train_wav.scp").write_text("a a.wav\n")
+    (tmp_path / "train_utt2spk").write_text("a s\n")
+    with pytest.raises(InputError, match=r"several lists \(test_wav\.scp, train_wav\.scp\)"):
+        read_corpus(tmp_path)
+
+
+def test_a_list_that_begins_in_another_folder_is_told_where_its_audio_lies(tmp_path: Path) -> None:
+    """The file is named and not taken: it may be another version of the same speech."""
+    sound(tmp_path / "data" / "wav" / "a.wav")
+    list_ = kaldi(tmp_path / "data" / "test", scp="a asr_iban/data/wav/a.wav\n", utt2spk="a s\n")
+    place = tmp_path / "data" / "wav" / "a.wav"
+    with pytest.raises(InputError, match=f"lies at {place}: take 'asr_iban' off the paths"):
+        read_corpus(list_)
+
+
+def test_the_root_of_a_repository_is_not_one_speaker_without_a_question(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for speaker in ("S1", "S2"):
+        sound(tmp_path / "WAVE" / speaker / "a.wav")
+    rows = read_corpus(tmp_path)
+    assert {row.speaker for row in rows} == {"WAVE"}
+    assert f"the folders in {tmp_path / 'WAVE'} are the speakers" in caplog.text
+    caplog.clear()
+    assert {row.speaker for row in read_corpus(tmp_path / "WAVE")} == {"S1", "S2"}
+    assert caplog.text == ""
+
+
 def test_kaldi_segments_genders_and_text(tmp_path: Path) -> None:
     sound(tmp_path / "corpora" / "rec.wav", seconds=2)
     data = kaldi(

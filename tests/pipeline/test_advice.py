@@ -44,6 +44,14 @@ def test_a_failed_control_comes_first(results: Results) -> None:
     assert "Does it work? This test gave: it does not" in steps[0].text
 
 
+def test_a_recogniser_that_does_not_know_the_speech_asks_for_its_language(results: Results) -> None:
+    """It voids what is said of words; that the whole test must be mended would be false."""
+    failed = Control(code="transcripts", question="?", expected="", found="131 %", passed=False)
+    steps = codes(replace(results, controls=(failed,)))
+    assert steps[0] == "next_language"
+    assert "next_mend" not in steps
+
+
 def test_without_a_trained_attacker_one_is_asked_for(results: Results) -> None:
     trained = tuple(replace(a, training=LEARNED) for a in results.attacks)
     assert "next_train" in codes(results)

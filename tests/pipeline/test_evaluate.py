@@ -564,19 +564,19 @@ def test_with_one_target_for_each_speaker_the_attacker_draws_its_own(
 
 
 def test_damaged_speech_is_not_called_private() -> None:
-    from voxrisk.pipeline.evaluate import _words
+    from voxrisk.pipeline.usefulness import word_notices
 
     def heard(before: float, after: float) -> list[str]:
         sides = {
             side: Estimate("wer", value, 1.0, {}, "")
             for side, value in (("original", before), ("anonymized", after))
         }
-        return [n.text for n in _words(UtilityResult(figures={"wer": sides}))]
+        return [n.text for n in word_notices(UtilityResult(figures={"wer": sides}))]
 
     assert "61\u00a0% of the words wrong" in heard(0.06, 0.61)[0]
     assert heard(0.06, 0.2) == []
     assert heard(0.45, 0.5) == []  # hard to recognise before, too
-    assert _words(UtilityResult(missing={"wer": "no transcripts"})) == []
+    assert word_notices(UtilityResult(missing={"wer": "no transcripts"})) == []
 
 
 def test_another_encoder_under_the_same_path_is_another_encoder(tmp_path: Path) -> None:

@@ -24,9 +24,10 @@ def voice(seed: int, *, level: float, seconds: float = 1.0) -> np.ndarray:
 
 
 def heard(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr(transcribe, "open_whisper", lambda folder: None)
-    monkeypatch.setattr(transcribe, "model_path", lambda name: Path(name))
-    monkeypatch.setattr(transcribe, "hear", lambda model, samples: text)
+    from voxrisk.protect import transcribe
+
+    monkeypatch.setattr(transcribe, "recogniser_paths", lambda asr: ())
+    monkeypatch.setattr(transcribe, "open_recogniser", lambda asr, paths: lambda *_: text)
 
 
 def test_whoever_says_the_same_words_sounds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

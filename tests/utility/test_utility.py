@@ -154,7 +154,7 @@ def _hears(monkeypatch: pytest.MonkeyPatch, words: dict[str, str]) -> None:
     def heard(rows: list[Utterance], **_: object) -> list[str]:
         return [words[row.utterance] for row in rows]
 
-    monkeypatch.setattr("voxrisk.utility.wer.transcribe", heard)
+    monkeypatch.setattr("voxrisk.utility.transcripts.transcribe", heard)
 
 
 def test_a_recogniser_that_fails_on_the_original_is_not_trusted(
@@ -200,12 +200,66 @@ def test_transcripts_of_other_utterances_are_refused(eight: list[Utterance]) -> 
     assert found.missing["wer"] == "the transcripts hold no words"
 
 
-def test_several_languages_cost_the_word_error_rate_only(eight: list[Utterance]) -> None:
-    rows = [replace(eight[0], language="de"), replace(eight[1], language="en")]
-    found = utility(rows, rows, figures=("wer", "duration_change"), workers=1)
-    assert "several languages (de, en)" in found.missing["wer"]
-    assert "voxrisk utility … --language" in found.missing["wer"]
+def test_each_utterance_is_heard_in_its_own_language(
+    eight: list[Utterance], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the recogniser does not know is left out and counted; what is assumed is said."""
+    asked: list[tuple[str, list[str]]] = []
+
+    def heard(rows: list[Utterance], *, asr: str, language: list[str], **_: object) -> list[str]:
+        asked.append((asr, language))
+        return [str(row.text) for row in rows]
+
+    monkeypatch.setattr("voxrisk.utility.transcripts.transcribe", heard)
+    codes = ["de-AT", "English", "iba"]
+    rows = [replace(row, language=code) for row, code in zip(eight, codes, strict=False)]
+    found = utility(rows, rows, figures=("wer",), resamples=0)
+    assert asked == [("whisper-base", ["de", "en", "de", "en"])]
+    assert found.get("wer", "original").n["left_out"] == 1
+    assert found.get("wer", "original").parameters["asr"] == "Whisper base"
+    assert found.get("wer", "original").parameters["declared"] is True
+    plain = utility(eight[:2], eight[:2], figures=("wer",), resamples=0)
+    assert asked[-1] == ("whisper-tiny.en", ["en"] * 4)
+    assert plain.get("wer", "original").parameters["declared"] is False
+
+
+def test_a_language_that_no_recogniser_knows_costs_the_words_only(eight: list[Utterance]) -> None:
+    rows = [replace(row, language="iba") for row in eight[:2]]
+    figures = ("wer", "cer", "duration_change")
+    found = utility(rows, rows, figures=figures, workers=1, resamples=0)
+    for name in ("wer", "cer"):
+        assert found.missing[name] == "no speech recogniser here knows the language 'iba'"
     assert found.get("duration_change").value == 0
+
+
+def test_a_language_without_spaces_has_characters_and_no_words(
+    eight: list[Utterance], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One wrong sign of six is 17 %, whatever a word may be; nonsense is not believed."""
+    rows = [replace(row, language="zh-CN", text="今天天气很好") for row in eight[:2]]
+    _hears(monkeypatch, {row.utterance: "今天天汽很好。" for row in rows})
+    found = utility(rows, rows, figures=("wer", "cer"), resamples=0)
+    assert "written without spaces" in found.missing["wer"]
+    assert found.get("cer", "original").value == pytest.approx(1 / 6)
+    assert found.get("cer", "original").n["character"] == 12
+    assert found.untrusted == {}
+    _hears(monkeypatch, {row.utterance: "我们不知道" for row in rows})
+    wrong = utility(rows, rows, figures=("cer",), resamples=0)
+    assert "of the characters of the original speech wrong" in wrong.untrusted["cer"]
+
+
+def test_characters_are_believed_where_words_are(
+    eight: list[Utterance], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Letters of unrelated texts agree often: 60 % of them wrong is as bad as all words wrong."""
+    texts = [str(row.text) for row in eight]
+    _hears(monkeypatch, dict(zip([r.utterance for r in eight], texts[1:] + texts[:1], strict=True)))
+    found = utility(eight, eight, figures=("wer", "cer"), resamples=0)
+    assert found.get("cer", "original").value < found.get("wer", "original").value
+    assert sorted(found.untrusted) == ["cer", "wer"]
+    assert "English was assumed" in found.untrusted["wer"]
+    declared = utility(eight, eight, figures=("wer",), resamples=0, language="en")
+    assert "English was assumed" not in declared.untrusted["wer"]
 
 
 def test_a_torn_journal_is_mended_and_nothing_is_done_twice(
@@ -216,11 +270,11 @@ def test_a_torn_journal_is_mended_and_nothing_is_done_twice(
     assert transcribe(eight[:2], asr=recogniser, journal=journal, workers=1) == whole[:2]
     journal.write_bytes(journal.read_bytes()[:-9])  # a kill in the middle of a line
     done = []
-    from voxrisk.utility import wer
+    from voxrisk.utility.transcripts import _transcribe
 
-    spied = wer.read_audio
     monkeypatch.setattr(
-        wer, "read_audio", lambda row, *, rate: done.append(row) or spied(row, rate=rate)
+        "voxrisk.utility.transcripts._transcribe",
+        lambda asr, paths, task: done.append(task[0]) or _transcribe(asr, paths, task),
     )
     assert transcribe(eight[:3], asr=recogniser, journal=journal, workers=1) == whole
     assert done == eight[1:3]
@@ -320,9 +374,9 @@ def test_a_figure_that_cannot_be_had_says_why_and_the_others_stay(
     assert found.get("duration_change").interval is None
     assert "1 speakers" in found.get("duration_change").parameters["no_interval"]
     german = [replace(eight[0], language="de")]
-    reason = utility(german, german, figures=("wer",)).missing["wer"]
-    assert "knows English only" in reason
-    assert reason.endswith("measure it with `voxrisk utility … --asr whisper-base`")
+    reason = utility(german, german, figures=("wer",), asr="whisper-tiny.en").missing["wer"]
+    assert "German, and the recogniser whisper-tiny.en knows English only" in reason
+    assert reason.endswith("take --asr whisper-base or whisper-small")
     monkeypatch.setitem(sys.modules, "jiwer", None)
     monkeypatch.setitem(sys.modules, "pyworld", None)
     pyworld.cache_clear()  # it was found a moment ago

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from voxrisk.types import InputError
 from voxrisk.utility.text import normalise, number_words
-from voxrisk.utility.wer import WordErrors, word_error_rate, word_errors
+from voxrisk.utility.wer import WordErrors, character_errors, word_error_rate, word_errors
 
 
 @pytest.mark.parametrize(
@@ -78,3 +78,17 @@ def test_a_word_error_rate_needs_words_and_their_speakers() -> None:
         word_error_rate([nothing], ["s"])
     with pytest.raises(InputError, match="1 utterances but 2 speakers; give one for each"):
         word_error_rate([word_errors("a", "a")], ["s", "t"])
+
+
+@given(st.text("abc 今天", min_size=0, max_size=12), st.text("abc 今天", min_size=0, max_size=12))
+def test_character_errors_are_an_edit_distance_without_spaces(said: str, heard: str) -> None:
+    """The oracle is the textbook's table of distances."""
+    left, right = said.replace(" ", ""), heard.replace(" ", "")
+    row = list(range(len(right) + 1))
+    for i, a in enumerate(left, start=1):
+        new = [i]
+        for j, b in enumerate(right, start=1):
+            new.append(min(row[j] + 1, new[-1] + 1, row[j - 1] + (a != b)))
+        row = new
+    found = character_errors(said, heard, language="zh")
+    assert (found.errors, found.words) == (row[-1], len(left))

@@ -24,7 +24,7 @@ SHORTLIST = 64  # successors kept for each slice of a larger table
 IMPOSSIBLE = -1e6  # an assignment needs finite scores
 
 
-def reassemble(scorer: Scorer, n: int, table: Indices | None = None) -> Indices:
+def reassemble(scorer: Scorer, n: int, table: Indices | None = None, *, seed: int = 0) -> Indices:
     """What the attacker puts after each slice: ``(n,)``, -1 at the end of each chain.
 
     Chains join slices of one table only, and no slice stands in two places.
@@ -33,6 +33,8 @@ def reassemble(scorer: Scorer, n: int, table: Indices | None = None) -> Indices:
         scorer: The attacker; its rows should be comparable, as log likelihood ratios are.
         n: How many slices there are.
         table: ``(n,)`` the table on which each slice lies; None: all on one.
+        seed: Of the order in which slices are taken up: where scores tie, the order in which they
+            were given must not decide, for it may be the true one.
 
     >>> scores = np.array([[-9, 2, 0], [0, -9, 1], [0, 0, -9]], np.float32)
     >>> reassemble(lambda block: scores[block], 3)
@@ -40,7 +42,7 @@ def reassemble(scorer: Scorer, n: int, table: Indices | None = None) -> Indices:
     """
     tables = np.zeros(n, np.int64) if table is None else table
     guess = np.full(n, LAST, np.int64)
-    order = np.argsort(tables, kind="stable")
+    order = np.lexsort((np.random.default_rng(seed).random(n), tables))
     for keep in np.split(order, np.flatnonzero(np.diff(tables[order])) + 1):
         if keep.size > 1:
             found = _one_table(among(scorer, keep, n), keep.size)

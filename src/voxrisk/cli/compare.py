@@ -50,13 +50,25 @@ def report(
     from voxrisk.report import run_figures
     from voxrisk.report.export import FOLDER, FORMATS, TEXTS, write_tables
     from voxrisk.report.html import write_report
+    from voxrisk.report.slicing import write_slicing_report
     from voxrisk.results import Results
+    from voxrisk.slicing_results import SlicingResults, is_slicing
 
     wanted = list(dict.fromkeys([*(formats or ["html"]), *(["pdf"] if pdf else [])]))
     if unknown := [name for name in wanted if name not in FORMATS]:
         raise InputError(f"no format {unknown[0]!r}; known are {', '.join(FORMATS)}")
-    results = Results.read(run)
     home = run if run.is_dir() else run.parent
+    if is_slicing(run):
+        if other := [name for name in wanted if name not in ("html", "pdf")]:
+            raise InputError(
+                f"{other[0]}: the tables of a study of slicing are in slicing.csv, its figures "
+                "beside it; of the page there are html and pdf"
+            )
+        study = SlicingResults.read(run)
+        path = output or home / f"report.{wanted[0]}"
+        _pages(lambda page: write_slicing_report(study, page), path, wanted, force=force)
+        return
+    results = Results.read(run)
     pages = [name for name in wanted if name in ("html", "pdf")]
     aside = output if output and not pages else None
     if tables := [name for name in wanted if name in TEXTS]:
@@ -66,11 +78,17 @@ def report(
         _print(run_figures.write_figures(results, folder, drawn, force=force))
     if pages:
         path = output or home / f"report.{pages[0]}"
-        files = {name: path.with_suffix(f".{name}") for name in pages}
-        for file in files.values():
-            _free(file, force=force)
-        _write_pages(lambda page: write_report(results, page, run=read_times(run)), files)
-        print(f"Look at {' and '.join(map(str, files.values()))}")
+        _pages(
+            lambda page: write_report(results, page, run=read_times(run)), path, pages, force=force
+        )
+
+
+def _pages(write: Callable[[Path], None], path: Path, kinds: Sequence[str], *, force: bool) -> None:
+    files = {name: path.with_suffix(f".{name}") for name in kinds}
+    for file in files.values():
+        _free(file, force=force)
+    _write_pages(write, files)
+    print(f"Look at {' and '.join(map(str, files.values()))}")
 
 
 def _print(files: Sequence[Path]) -> None:

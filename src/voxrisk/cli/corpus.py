@@ -65,7 +65,8 @@ def check(
 ) -> None:
     """Find files that are missing, unreadable, short, silent, clipped, doubled or mis-sampled.
 
-    All problems are told together. Exit code 0: none; 1: some; 2: the corpus cannot be read at all.
+    Each cause is told once, with a count and examples; --json has every file. Exit code 0: no
+    problems; 1: some; 2: the corpus cannot be read at all.
 
     \b
     Example:
@@ -79,23 +80,40 @@ def check(
     if as_json:
         print(json.dumps(asdict(findings), indent=2, ensure_ascii=False))
     else:
-        _print_findings(findings)
+        _print_findings(findings, corpus)
     if findings.problems:
         raise typer.Exit(1)
 
 
-def _print_findings(findings: "Findings") -> None:
+def _print_findings(findings: "Findings", corpus: Path) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
+    from voxrisk.corpus.check import causes
+    from voxrisk.corpus.reading import where_else
+
     console = Console()
-    if findings.problems:
-        table = Table("utterance", "problem", "detail", "file")
-        for problem in findings.problems:
-            cells = (problem.utterance, problem.kind, problem.detail, problem.path)
-            table.add_row(*(escape(cell) for cell in cells))
+    found = causes(findings.problems)
+    if found:
+        table = Table("problem", "utterances", "for example", "detail", "file")
+        for cause in found:
+            for i, problem in enumerate(cause.examples):
+                first = (cause.kind, str(cause.count)) if i == 0 else ("", "")
+                cells = (*first, problem.utterance, problem.detail, problem.path)
+                table.add_row(*(escape(cell) for cell in cells))
         console.print(table)
+    for cause in found:
+        if cause.kind == "missing":
+            looked = Path(cause.examples[0].path)
+            hint = where_else(looked, corpus)
+            kaldi = any(corpus.glob("*wav.scp")) and looked.is_relative_to(corpus)
+            above = " and for the same path in every folder above" if kaldi else ""
+            console.print(
+                escape(f"missing: looked for {looked}{above}" + (f"; {hint}" if hint else "")),
+                highlight=False,
+                soft_wrap=True,
+            )
     rates = ", ".join(f"{n} at {rate} Hz" for rate, n in findings.rates.items())
     console.print(
         f"{findings.utterances} utterances of {findings.speakers} speakers, "

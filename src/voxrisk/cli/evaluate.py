@@ -132,6 +132,20 @@ def evaluate(
     utility: Annotated[
         bool, typer.Option("--utility/--no-utility", help="Measure what speech is good for.")
     ] = True,
+    language: Annotated[
+        str | None, typer.Option(help="Language of the speech; default: the table's, else en.")
+    ] = None,
+    asr: Annotated[
+        str | None,
+        typer.Option(
+            help="Speech recogniser: whisper-tiny.en, moonshine-base, whisper-base, whisper-small, "
+            "or a CTranslate2 folder."
+        ),
+    ] = None,
+    group_by: Annotated[
+        list[str] | None,
+        typer.Option(help="Column by which figures are told apart, such as accent; repeat."),
+    ] = None,
     hide: Annotated[
         list[str] | None,
         typer.Option(help="Column nobody should infer; repeat. By default gender and age."),
@@ -156,6 +170,10 @@ def evaluate(
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would run, and about how long; do nothing.")
+    ] = False,
+    plan: Annotated[
+        bool,
+        typer.Option("--plan", help="Try each stage on a sample; say what the run would take."),
     ] = False,
 ) -> None:
     """Who can still be recognised, by whom, how surely, and what the speech is still good for.
@@ -195,6 +213,9 @@ def evaluate(
         "reveal": reveal,
         "with_audio": with_audio,
         "utility": utility,
+        "language": language,
+        "asr": asr,
+        "group_by": tuple(group_by or ()),
         "hide": tuple(hide or ()),
         "keep": tuple(keep or ()),
     }
@@ -219,7 +240,7 @@ def evaluate(
             )
         changes = {k: v for k, v in made.items() if k in said}
         entry = replace(begun, **changes) if begun else Entry(**made)  # type: ignore[arg-type]
-        if dry_run:
+        if dry_run or plan:
             print(f"  measure {entry.kind} as given: {', '.join(entry.embeddings or entry.scores)}")
             return
         _told(evaluate_entry(entry, output, force=force), output, pdf=pdf, as_json=as_json)
@@ -239,6 +260,12 @@ def evaluate(
         chosen = Evaluation(**choices)  # type: ignore[arg-type]
     if dry_run:
         print(look_ahead(chosen, output, stages=stages, fresh=fresh).text())
+        return
+    if plan:
+        from voxrisk.pipeline.planning import plan_evaluation
+
+        planned = plan_evaluation(chosen)
+        print(planned.to_json() if as_json else planned.text())
         return
     results = evaluate_speech(chosen, output, stages=stages, force=force, fresh=fresh)
     _told(results, output, pdf=pdf, as_json=as_json)

@@ -20,6 +20,13 @@ def slice_(
             "supervisions or `voxrisk align`; a file or a folder. Else the embedded aligner."
         ),
     ] = None,
+    asr: Annotated[
+        str | None,
+        typer.Option(help="Take word times from a recogniser: whisper-base knows 99 languages."),
+    ] = None,
+    language: Annotated[
+        str | None, typer.Option(help="Language tag; default: the table's, else en.")
+    ] = None,
     fixed: Annotated[
         bool, typer.Option("--fixed", help="Cut at fixed times, through words as well.")
     ] = False,
@@ -76,7 +83,16 @@ def slice_(
 
     if not shuffle and (key is not None or seed is not None):
         raise InputError("--key and --seed belong to --shuffle")
-    plan = Plan(duration, fixed=fixed, shuffle=shuffle, seed=seed, rate=rate, cut=cut)
+    plan = Plan(
+        duration,
+        fixed=fixed,
+        shuffle=shuffle,
+        seed=seed,
+        rate=rate,
+        cut=cut,
+        asr=asr,
+        language=language,
+    )
     rows = read_corpus(corpus)
     words = None
     if alignment:
@@ -112,6 +128,7 @@ def slice_(
     for name in (
         "words_without_times",
         "utterances_without_slice",
+        "utterances_without_times",
         "utterances_without_text",
         "utterances_without_alignment",
     ):

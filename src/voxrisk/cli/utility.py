@@ -21,12 +21,18 @@ def utility(
     anonymized: Annotated[Path, typer.Argument(help="The same utterances after it.")],
     out: Annotated[Path, typer.Option("-o", "--output", help="Output folder.")],
     asr: Annotated[
-        str,
-        typer.Option(help="Recogniser: whisper-tiny.en, whisper-base, or a CTranslate2 folder."),
-    ] = "whisper-tiny.en",
+        str | None,
+        typer.Option(
+            help="Recogniser: whisper-tiny.en, moonshine-base, whisper-base, whisper-small, or a "
+            "CTranslate2 folder; default: one that knows the language."
+        ),
+    ] = None,
     figures: Annotated[
         list[str] | None,
-        typer.Option("--figure", help="wer, pitch_correlation, dnsmos, duration_change; all."),
+        typer.Option(
+            "--figure",
+            help="wer, cer, pitch_correlation, distillmos, dnsmos, duration_change; all.",
+        ),
     ] = None,
     language: Annotated[
         str | None, typer.Option(help="Language tag; default: the table's, else en.")

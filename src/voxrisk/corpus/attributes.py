@@ -125,7 +125,7 @@ def labels_like(
                 label[row.utterance] = classes[text.casefold()]
         elif (number := read_number(text)) is not None:
             value[row.utterance] = number
-            label[row.utterance] = _group(number, like.edges)
+            label[row.utterance] = band_of(number, like.edges)
     return label, value
 
 
@@ -186,8 +186,8 @@ def _number(
         why = "everybody has the same value: there is nothing to infer"
         return Attribute(name, "number", unlabelled=unlabelled, unread=unread, refused=why)
     for groups in range(GROUPS, 1, -1):
-        edges = _edges(middle, groups)
-        label = {u: _group(number, edges) for u, number in numbers.items()}
+        edges = band_edges(middle, groups)
+        label = {u: band_of(number, edges) for u, number in numbers.items()}
         people: list[set[str]] = [set() for _ in range(len(edges) + 1)]
         for u, group in label.items():
             people[group].add(speaker[u])
@@ -199,7 +199,7 @@ def _number(
                 name,
                 "number",
                 per=_per({u: str(n) for u, n in numbers.items()}, speaker),
-                classes=tuple(_span(s[0], s[-1]) for s in spans),
+                classes=tuple(span_of(s[0], s[-1]) for s in spans),
                 edges=edges,
                 speakers=tuple(map(len, people)),
                 label=label,
@@ -211,7 +211,7 @@ def _number(
     return Attribute(name, "number", unlabelled=unlabelled, unread=unread, refused=why)
 
 
-def _edges(middle: Sequence[float], groups: int) -> tuple[float, ...]:
+def band_edges(middle: Sequence[float], groups: int) -> tuple[float, ...]:
     """Cuts halfway between neighbours that differ, near the quantiles."""
     gaps = [i for i, (a, b) in enumerate(pairwise(middle), start=1) if b > a]
     found = set()
@@ -222,11 +222,17 @@ def _edges(middle: Sequence[float], groups: int) -> tuple[float, ...]:
     return tuple(sorted(found))
 
 
-def _group(number: float, edges: Sequence[float]) -> int:
+def band_of(number: float, edges: Sequence[float]) -> int:
+    """In which of the groups between the cuts a number lies."""
     return sum(number > edge for edge in edges)
 
 
-def _span(low: float, high: float) -> str:
+def span_of(low: float, high: float) -> str:
+    """A group of numbers for people.
+
+    >>> span_of(20.0, 29.0), span_of(7.5, 7.5)
+    ('20 to 29', '7.5')
+    """
     return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 

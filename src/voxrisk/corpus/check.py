@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from voxrisk.corpus.audio import EMPTY, HEARD, HEARD_RATE, decode, to_mono, write_heard
 from voxrisk.corpus.table import Utterance, file_name
+from voxrisk.files.places import place_exists
 from voxrisk.shards import run
 from voxrisk.types import InputError
 
@@ -69,6 +70,30 @@ class Findings:
     rates: dict[int, int]
     durations: dict[str, float]
     sounds: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Everything wrong of one kind, said once.
+
+    Attributes:
+        kind: One of :data:`KINDS`.
+        count: How many utterances have it.
+        examples: The first few.
+    """
+
+    kind: str
+    count: int
+    examples: tuple[Problem, ...]
+
+
+def causes(problems: Sequence[Problem], *, shown: int = 3) -> list[Cause]:
+    """The problems by their kind, the commonest first, with a few examples of each."""
+    own: dict[str, list[Problem]] = {}
+    for problem in problems:
+        own.setdefault(problem.kind, []).append(problem)
+    ordered = sorted(own.items(), key=lambda item: (-len(item[1]), KINDS.index(item[0])))
+    return [Cause(kind, len(found), tuple(found[:shown])) for kind, found in ordered]
 
 
 def check_corpus(
@@ -127,7 +152,7 @@ def look(row: Utterance, *, shortest: float, keep: Path | None = None) -> Health
     def problem(kind: str, detail: str) -> Problem:
         return Problem(row.utterance, str(row.path), kind, detail)
 
-    if not row.path.is_file():
+    if not place_exists(row.path):
         return Health((problem("missing", "no such file"),))
     try:
         samples, rate, seconds = decode(row)

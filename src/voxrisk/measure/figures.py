@@ -221,15 +221,25 @@ FIGURES: dict[str, Figure] = {
         unit="rate", of_speech="utility.wer:measure_wer",
         meaning="share of words a speech recogniser gets wrong; lower is better",
     ),
+    "cer": Figure(
+        label="Character error rate", plain="Character error rate (CER)", kind="utility",
+        chance=1.0, unit="rate", of_speech="utility.wer:measure_cer",
+        meaning="the same of letters and signs, without spaces; lower is better",
+    ),
     "pitch_correlation": Figure(
         label="Pitch correlation", kind="utility", chance=0.0,
         of_speech="utility.pitch:measure_pitch",
         meaning="1: the melody of speech is kept; 0: it is lost",
     ),
+    "distillmos": Figure(
+        label="DistillMOS, 1 to 5", plain="Naturalness (DistillMOS)", kind="utility", chance=1.0,
+        unit="of 5", of_speech="utility.naturalness:measure_naturalness",
+        meaning="predicted opinion of listeners on how natural it sounds, 1 (bad) to 5 (excellent)",
+    ),
     "dnsmos": Figure(
         label="DNSMOS overall, 1 to 5", plain="Sound quality (DNSMOS)", kind="utility", chance=1.0,
         unit="of 5", of_speech="utility.quality:measure_quality",
-        meaning="predicted opinion of listeners, 1 (bad) to 5 (excellent)",
+        meaning="predicted opinion of listeners, 1 (bad) to 5 (excellent); made for noise",
     ),
     "dnsmos_signal": Figure(
         label="DNSMOS speech", kind="utility", chance=1.0, unit="of 5"

@@ -13,6 +13,7 @@ MOST = 3
 MANY = 30  # speakers below whom a crowd says little about a larger one
 EXPOSED = 0.5  # linked in half of the trials or more
 FAR = 2.0  # times: how much more than the typical person the exposed are linked
+UNDERSTOOD = "transcripts"  # the control that says nothing about attackers
 LOST = 0.1  # share of words that protection may cost before another anonymizer is worth a look
 
 
@@ -23,7 +24,9 @@ def next_steps(results: Results) -> tuple[Notice, ...]:
 
 
 def _mend(r: Results) -> Notice | None:
-    failed = [c for c in r.controls if c.passed is False and not c.attacker]
+    failed = [
+        c for c in r.controls if c.passed is False and not c.attacker and c.code != UNDERSTOOD
+    ]
     return (
         notice("next_mend", question=failed[0].question, found=failed[0].found) if failed else None
     )
@@ -88,6 +91,12 @@ def _words(r: Results) -> Notice | None:
     return notice("next_words", before=before.value, after=after.value)
 
 
+def _language(r: Results) -> Notice | None:
+    """A recogniser that does not know the speech voids what is said of words, and nothing else."""
+    failed = [c for c in r.controls if c.passed is False and c.code == UNDERSTOOD]
+    return notice("next_language", found=failed[0].found) if failed else None
+
+
 def _transcripts(r: Results) -> Notice | None:
     told = [c for c in r.controls if c.code == "words" and c.passed is False]
     return notice("next_transcripts", found=told[0].found) if told else None
@@ -113,6 +122,7 @@ def _better(r: Results) -> Notice | None:
 
 RULES: tuple[Callable[[Results], Notice | None], ...] = (
     _mend,
+    _language,
     _train,
     _retrain,
     _replace,

@@ -23,7 +23,7 @@ from voxrisk.pipeline.recogniser import embed_stage
 from voxrisk.pipeline.sides import Sides, chosen_rows, score_sides
 from voxrisk.pipeline.speech import Speech
 from voxrisk.pipeline.stages import Stages
-from voxrisk.results import AttackResult, Control, UtilityResult, strongest
+from voxrisk.results import AttackResult, Control, strongest
 from voxrisk.types import Estimate, InputError
 
 RECOGNISES = 0.35  # EER on speech that is hardly protected, above which a recogniser is no attack
@@ -341,19 +341,4 @@ def _words(setting: _Setting, measured: Sequence[AttackResult]) -> Control:
         found=said,
         passed=not all_of_it,
         value=value,
-    )
-
-
-def transcripts_control(utility: UtilityResult) -> Control | None:
-    """Whether the words of the original speech are understood: without that no loss means much."""
-    before = utility.get("wer", "original")
-    if before is None:
-        return None
-    return Control(
-        code="transcripts",
-        question="Does the speech recogniser understand the original speech?",
-        expected="it gets fewer than 60 % of the words of the transcripts wrong",
-        found=f"{_percent(before.value)} of the words wrong",
-        passed="wer" not in utility.untrusted,
-        value=before,
     )

@@ -13,12 +13,13 @@ from typing import Any, NoReturn
 
 from voxrisk.pipeline.course import Step, cores
 from voxrisk.pipeline.estimate import expected_steps
-from voxrisk.pipeline.evaluate import attack_speech, measure_useful
+from voxrisk.pipeline.evaluate import attack_speech
 from voxrisk.pipeline.evaluation import Evaluation
 from voxrisk.pipeline.given import with_enrolment
 from voxrisk.pipeline.inference import check_asked, infer_attributes
 from voxrisk.pipeline.speech import prepare_speech
 from voxrisk.pipeline.stages import Stages
+from voxrisk.pipeline.usefulness import measure_usefulness
 from voxrisk.progress import duration
 from voxrisk.store import Took
 
@@ -102,7 +103,7 @@ def _look(chosen: Evaluation, kept: _Looking, aside: Path) -> None:
         return
     for part in (
         lambda: attack_speech(chosen, speech, kept, aside),
-        lambda: measure_useful(chosen, speech, kept),
+        lambda: measure_usefulness(chosen, speech, kept),
         lambda: infer_attributes(chosen, speech, kept),
     ):
         try:

@@ -19,6 +19,7 @@ from voxrisk.pipeline.speech import limited, pool_of_training
 from voxrisk.pipeline.stages import Stages, say, seconds_of
 from voxrisk.pipeline.suite import BY, voices
 from voxrisk.pipeline.undo import UNDO
+from voxrisk.pipeline.usefulness import plan_hearing
 from voxrisk.progress import duration
 from voxrisk.protect.anonymizers import named_tool, wants_targets
 
@@ -41,7 +42,8 @@ def expected_steps(chosen: Evaluation, stages: Stages) -> list[Step]:
     ]
     if chosen.utility:
         asked = seconds_of(limited(original, chosen.limits.asr_minutes))
-        steps.append(Step("utility", chosen.limits.asr, 2 * asked, "before and after"))
+        by = plan_hearing(chosen, original).asr
+        steps.append(Step("utility", by, 2 * asked, "before and after"))
     if columns:
         steps.append(Step("infer", "", sum(speech.values()), "attributes"))
     return steps

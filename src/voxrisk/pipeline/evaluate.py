@@ -10,7 +10,7 @@ from voxrisk.files.atomic import write_text
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.advice import next_steps
 from voxrisk.pipeline.attacks import plan_attacks, run_attacks
-from voxrisk.pipeline.controls import failed_attackers, run_controls, transcripts_control
+from voxrisk.pipeline.controls import failed_attackers, run_controls
 from voxrisk.pipeline.entered import evaluate_entry
 from voxrisk.pipeline.entry import Entry
 from voxrisk.pipeline.estimate import arrived, set_course
@@ -30,8 +30,14 @@ from voxrisk.pipeline.official import choose_sides, side_notices
 from voxrisk.pipeline.profiles import zero_profile
 from voxrisk.pipeline.pseudonyms import write_shared
 from voxrisk.pipeline.sides import Sides, write_sides
-from voxrisk.pipeline.speech import Speech, limited, prepare_speech
+from voxrisk.pipeline.speech import Speech, prepare_speech
 from voxrisk.pipeline.stages import Stages, say
+from voxrisk.pipeline.usefulness import (
+    measure_usefulness,
+    tell_hearing,
+    transcripts_control,
+    word_notices,
+)
 from voxrisk.pipeline.verdict import give_verdict
 from voxrisk.results import (
     AttackResult,
@@ -40,13 +46,11 @@ from voxrisk.results import (
     Encoder,
     Results,
     SimilarityResult,
-    UtilityResult,
 )
 from voxrisk.shards import kept_workers
-from voxrisk.types import InputError, MissingExtraError
+from voxrisk.types import InputError
 
 FEW_SPEAKERS = 20
-MANY_WORDS = 0.4  # share of wrong words
 
 
 def evaluate(
@@ -83,7 +87,7 @@ def evaluate(
     for key in ("anonymized", "targets", "train", "train_anonymized", "enroll_anonymized"):
         if given.get(key) is not None:
             given[key] = Path(given[key])
-    for key in ("attackers", "suite", "hide", "keep"):
+    for key in ("attackers", "suite", "hide", "keep", "group_by"):
         given[key] = tuple(given.get(key) or ())
     given["sets"] = tuple(given.get("sets") or ()) or pair_lists(
         _several(given.pop("enroll", None)), _several(given.pop("trials", None))
@@ -145,14 +149,15 @@ def evaluate_speech(
     set_course(chosen, kept)
 
     check_asked(chosen, kept)
+    tell_hearing(chosen, kept)
     speech = with_enrolment(chosen, prepare_speech(chosen, kept), kept)
     found = attack_speech(chosen, speech, kept, folder)
-    useful = measure_useful(chosen, speech, kept)
+    useful = measure_usefulness(chosen, speech, kept)
     inferred, doubts = infer_attributes(chosen, speech, kept)
     if (heard := transcripts_control(useful)) is not None:
         found = replace(found, controls=(*found.controls, heard))
     notices = [*_general(chosen, speech, found), *speech.notices, *found.notices, *doubts]
-    notices += _words(useful)
+    notices += word_notices(useful)
 
     results = Results(
         kind="evaluate",
@@ -242,18 +247,6 @@ def _general(chosen: Evaluation, speech: Speech, found: Found) -> list[Notice]:
     return notices
 
 
-def _words(utility: UtilityResult) -> list[Notice]:
-    """Speech that nobody understands hides its speaker too; say so where words were lost."""
-    before, after = utility.get("wer", "original"), utility.get("wer", "anonymized")
-    if before is None or after is None:
-        return []
-    if "wer" in utility.untrusted:
-        return [notice("words_untrusted", before=before.value)]
-    if after.value < max(MANY_WORDS, 2 * before.value):
-        return []
-    return [notice("words_lost", before=before.value, after=after.value)]
-
-
 def corpus_facts(chosen: Evaluation, speech: Speech) -> Corpus:
     """How much speech of how many people there was."""
     genders: dict[str, set[str]] = {}
@@ -284,44 +277,3 @@ def encoder_facts(name: str) -> Encoder:
         description="speaker encoder brought by the user",
         sha256=encoder_identity(name).rpartition(":")[2],
     )
-
-
-def measure_useful(chosen: Evaluation, speech: Speech, stages: Stages) -> UtilityResult:
-    """What the speech is still good for, as far as the effort allows."""
-    if not chosen.utility:
-        return UtilityResult(missing={"all": "not asked for"})
-    rows = limited(speech.original, chosen.limits.asr_minutes)
-    kept = {row.utterance for row in rows}
-    pair = rows, [row for row in speech.anonymized if row.utterance in kept]
-    inputs = {
-        "original": speech.digest,
-        "anonymized": speech.anonymized_digest,
-        "minutes": chosen.limits.asr_minutes,
-        "asr": chosen.limits.asr,
-        "seed": chosen.seed,
-        "resamples": chosen.limits.resamples,
-    }
-    fresh: list[UtilityResult] = []
-
-    def make(folder: Path) -> None:
-        from voxrisk.utility import measure_utility
-
-        found = measure_utility(
-            *pair,
-            # Keys are hashes of the audio: runs that share stages share what they heard.
-            journal=stages.folder / "utility.jsonl",
-            asr=chosen.limits.asr,
-            seed=chosen.seed,
-            resamples=chosen.limits.resamples,
-        )
-        fresh.append(found.result())
-        write_text(folder / "utility.json", fresh[0].to_json())
-
-    try:
-        folder = stages.run(
-            "utility", inputs, make, label="before and after", speech=(*pair[0], *pair[1]),
-            what=chosen.limits.asr,
-        )  # fmt: skip
-    except MissingExtraError as error:
-        return UtilityResult(missing={"all": str(error)})
-    return fresh[0] if fresh else UtilityResult.from_json((folder / "utility.json").read_bytes())

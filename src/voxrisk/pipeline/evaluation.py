@@ -9,8 +9,9 @@ from typing import Any, Protocol, TypeVar
 
 from voxrisk.corpus.trials import Lists
 from voxrisk.files.plain_yaml import read_plain_yaml
+from voxrisk.hearing import RECOGNISERS, check_recogniser, language_code
 from voxrisk.knowledge import attacker
-from voxrisk.pipeline.sharing import shown_choice, shown_options
+from voxrisk.pipeline.sharing import is_shown, shown_choice, shown_options
 from voxrisk.results import FILE
 from voxrisk.types import InputError
 
@@ -23,7 +24,8 @@ class Effort:
         resamples: Draws of speakers behind each interval.
         lengths: Conversation lengths L.
         asr_minutes: At most so much speech of either kind is transcribed.
-        asr: Recogniser.
+        asr: Recogniser of English.
+        asr_others: Recogniser of speech that is not English, or not all of it.
         train_minutes: At most so much speech trains an attacker.
         adapter: Train a map behind the ready encoder instead of a whole recogniser.
         recipe: How a whole recogniser is trained, from nothing.
@@ -36,6 +38,7 @@ class Effort:
     lengths: tuple[int, ...]
     asr_minutes: float
     asr: str
+    asr_others: str
     train_minutes: float
     adapter: bool
     recipe: str
@@ -46,19 +49,20 @@ class Effort:
 
 EFFORTS = {
     "quick": Effort(
-        300, (1, 3), 1.5, "whisper-tiny.en", 15.0, True, "",
+        300, (1, 3), 1.5, "whisper-tiny.en", "whisper-base", 15.0, True, "",
         "on 2 cores about 0.1 times the length of the speech, a minute for what it is good for, "
         "and 2 minutes for each kind of training speech, beside the time of the anonymizer",
         ("prosody",), False,
     ),
     "standard": Effort(
-        1000, (1, 3, 30), 30.0, "whisper-tiny.en", 60.0, True, "",
-        "on 2 cores about 0.1 times the length of the speech, 15 minutes for what it is good for, "
+        1000, (1, 3, 30), 30.0, "moonshine-base", "whisper-small", 60.0, True, "",
+        "on 2 cores about 0.1 times the length of the speech, 20 minutes for what it is "
+        "good for (50 where it is not English), "
         "and 4 minutes for each kind of training speech, beside the time of the anonymizer",
         ("wespeaker-resnet34", "prosody", "longterm"),
     ),
     "paper": Effort(
-        1000, (1, 3, 30), 1e9, "whisper-base", 1e9, False, "paper",
+        1000, (1, 3, 30), 1e9, "moonshine-base", "whisper-small", 1e9, False, "paper",
         "hours on a GPU, and days on a CPU, for each training of an attacker",
         ("wespeaker-resnet34", "prosody", "longterm"),
     ),
@@ -123,6 +127,10 @@ class Evaluation:
         reveal: Print speaker ids as they are instead of pseudonyms.
         with_audio: Put a few pairs of utterances into the report.
         utility: Whether to measure what the speech is still good for.
+        language: Language of the speech; None takes that of the table, else English.
+        asr: Speech recogniser; None takes one of the effort that knows the language.
+        group_by: Columns by whose values or bands figures are told apart; without any, gender, age
+            and language where they are known.
         hide: Columns of the manifest that nobody should infer; without any, gender and age.
         keep: Columns that should survive, such as emotion.
     """
@@ -151,6 +159,9 @@ class Evaluation:
     reveal: bool = False
     with_audio: bool = False
     utility: bool = True
+    language: str | None = None
+    asr: str | None = None
+    group_by: tuple[str, ...] = ()
     hide: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
 
@@ -181,6 +192,10 @@ class Evaluation:
             raise InputError(f"risk is {self.risk}; it lies above 0 and is at most 1")
         for name in self.attackers:
             attacker(name)
+        if self.asr is not None:
+            check_recogniser(self.asr)
+        if self.language is not None:
+            language_code(self.language)
         if both := sorted(set(self.hide) & set(self.keep)):
             raise InputError(f"{both[0]!r} is to be hidden and kept; choose one of them")
 
@@ -251,6 +266,11 @@ def shared_yaml(evaluation: Evaluation) -> str:
         hidden["options"] = shown_options(evaluation.anonymizer or "", evaluation.options)
     if str(hidden.get("encoder", "")) and not is_ready(evaluation.encoder):
         hidden["encoder"] = "ENCODER"
+    if evaluation.asr and evaluation.asr not in RECOGNISERS:
+        hidden["asr"] = "RECOGNISER"
+    if evaluation.language:
+        code = language_code(evaluation.language)
+        hidden["language"] = code if is_shown("language", code) else "LANGUAGE"
     if "suite" in hidden:
         hidden["suite"] = [name if is_ready(name) else "ENCODER" for name in evaluation.suite]
     return _yaml(hidden)
@@ -269,7 +289,7 @@ def _chosen(evaluation: Evaluation) -> dict[str, Any]:
     plain = {f.name: getattr(evaluation, f.name) for f in fields(Evaluation)}
     plain |= {"options": dict(evaluation.options), "attackers": list(evaluation.attackers)}
     plain |= {"suite": list(evaluation.suite)}
-    plain |= {"hide": list(evaluation.hide), "keep": list(evaluation.keep)}
+    plain |= {name: list(getattr(evaluation, name)) for name in ("hide", "keep", "group_by")}
     plain["sets"] = plain_sets(evaluation.sets)
     kept = {"effort", "seed", "encoder"}  # said even where they are the default
     return {

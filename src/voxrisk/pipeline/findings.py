@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from voxrisk.attack.joined import UNDONE
+from voxrisk.corpus.groups import UNKNOWN, Groups, group_speakers
 from voxrisk.knowledge import Knowledge
 from voxrisk.measure import (
     Population,
@@ -27,6 +29,7 @@ from voxrisk.pipeline.sharing import is_shown
 from voxrisk.pipeline.sides import Sides
 from voxrisk.pipeline.speech import Speech
 from voxrisk.pipeline.stages import Stages
+from voxrisk.pipeline.suite import WORDS
 from voxrisk.results import (
     AttackResult,
     ErrorCurve,
@@ -43,6 +46,7 @@ POINTS = 400  # of an error curve
 SMALLEST_GROUP = 5
 GROUPS = ("gender", "age", "language")
 MOST_KINDS = 8
+ONE_SMALL = "one smaller group"
 
 
 def figures_of(chosen: Draws, scored: Trials) -> Mapping[str, Estimate]:
@@ -116,13 +120,27 @@ def _members(chosen: Draws, attack: Attack) -> Iterator[SuiteMember]:
     for judged, trials in attack.members:
         if judged.eer is not None:
             yield SuiteMember(
-                hears=judged.member.hears,
+                hears=shown_block(judged.member.hears),
                 backend=judged.member.backend,
                 weight=judged.weight,
                 held_out=judged.eer,
                 eer=figures_of(chosen, trials)["rocch_eer"],
                 aside=judged.aside,
             )
+
+
+def shown_block(block: str) -> str:
+    """What a member hears with, for eyes that may not see the paths of a user.
+
+    >>> shown_block("undone ecapa-voxceleb"), shown_block("undone /home/me/encoder")
+    ('undone ecapa-voxceleb', 'undone encoder of the user')
+    """
+    from voxrisk.pipeline.evaluation import is_ready
+
+    name = block.removeprefix(UNDONE)
+    if name == WORDS or is_ready(name):
+        return block
+    return block.removesuffix(name) + "encoder of the user"
 
 
 def crowd_of_attack(
@@ -201,22 +219,32 @@ def _extractor(attack: Attack, chosen: Evaluation) -> str:
 
 
 def _groups(scored: Trials, chosen: Draws, sides: Sides) -> list[Group]:
-    """Figures within each gender, age and language, where there are several."""
+    """Figures within each group of speakers, by the columns that were asked for or are known."""
+    asked: tuple[str, ...] = getattr(chosen, "group_by", ())
     found = []
-    for group in GROUPS:
-        value = {row.speaker: getattr(row, group) for row in sides.rows.values()}
-        kinds = sorted({str(v) for v in value.values() if v})
-        if not (1 < len(kinds) <= MOST_KINDS and all(is_shown(group, kind) for kind in kinds)):
+    for column in asked or GROUPS:
+        groups = group_speakers(list(sides.rows.values()), column, smallest=SMALLEST_GROUP)
+        if not asked and not _plain(groups):
             continue
-        for kind in kinds:
-            member = np.array([str(value.get(s)) == kind for s in scored.speakers])
+        for kind in groups.order:
+            member = np.array([groups.member.get(s) == kind for s in scored.speakers])
             part = scored.among(member)
             n = int(member.sum())
             few = n < SMALLEST_GROUP or not (part.is_target.any() and (~part.is_target).any())
             figures = {} if few else figures_of(chosen, part)
             shown = {name: figures[name] for name in ("rocch_eer", "d_ece") if name in figures}
-            found.append(Group(group=group, value=kind, speakers=n, figures=shown))
+            # A kind that hardly anybody has may name its people, whoever asked for it.
+            named = n >= SMALLEST_GROUP or groups.is_made(kind) or is_shown(column, kind)
+            value = kind if named else ONE_SMALL
+            found.append(Group(group=column, value=value, speakers=n, figures=shown))
     return found
+
+
+def _plain(groups: Groups) -> bool:
+    """Whether groups that nobody asked for are worth a table, and their names name nobody."""
+    kinds = [kind for kind in groups.order if kind != UNKNOWN]
+    named = [kind for kind in kinds if not groups.is_made(kind)]
+    return 1 < len(kinds) <= MOST_KINDS and all(is_shown(groups.column, kind) for kind in named)
 
 
 def _people(attack: Attack, crowd: Population, similarity: SimilarityResult | None) -> list[Person]:

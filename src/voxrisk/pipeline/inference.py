@@ -47,7 +47,7 @@ def check_asked(chosen: Evaluation, stages: Stages) -> None:
     Raises:
         InputError: If one is not in the manifest.
     """
-    for name in (*chosen.hide, *chosen.keep):
+    for name in (*chosen.hide, *chosen.keep, *chosen.group_by):
         read_attribute(stages.read(chosen.original), name)
 
 

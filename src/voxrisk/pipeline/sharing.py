@@ -78,7 +78,7 @@ def is_shown(group: str, value: str) -> bool:
     >>> is_shown("language", "de-AT"), is_shown("age", "20-29"), is_shown("age", "Anna's age")
     (True, True, False)
     """
-    return bool(FORMS[group].fullmatch(value))
+    return group in FORMS and bool(FORMS[group].fullmatch(value))
 
 
 def shown_reason(text: str) -> str:

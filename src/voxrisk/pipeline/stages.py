@@ -21,7 +21,7 @@ VERSIONS = {
     "check": 4,
     "train": 2,
     "embed": 1,
-    "utility": 3,
+    "utility": 4,
     "undo": 1,
     "suite": 3,
     "infer": 2,

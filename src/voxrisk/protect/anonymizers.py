@@ -153,10 +153,10 @@ def _pool(
 
 def _transcribe(*, voice: str = "af_heart", asr: str = "whisper-tiny.en") -> Anonymizer:
     from voxrisk.corpus.kokoro import VOICES
-    from voxrisk.protect.transcribe import RANDOM, check_voice, recogniser, transcribe
+    from voxrisk.protect.transcribe import RANDOM, check_recogniser, check_voice, transcribe
 
     check_voice(voice)
-    recogniser(asr)
+    check_recogniser(asr)
 
     def draw(generator: np.random.Generator) -> Mapping[str, Any]:
         return {"voice": VOICES[int(generator.integers(len(VOICES)))] if voice == RANDOM else voice}

@@ -27,9 +27,9 @@ from voxrisk.corpus.audio import RATE, read_audio, write_audio
 from voxrisk.corpus.table import Utterance, file_name, write_corpus
 from voxrisk.files.atomic import naming_a_full_disk, remove_leftovers, sync_files
 from voxrisk.journal import hash_of, resumable
-from voxrisk.protect.aligner import align
 from voxrisk.protect.edges import level_and_fade
 from voxrisk.protect.slicing import Slice, Word, set_apart, slice_fixed, slice_words
+from voxrisk.protect.word_times import align_row, check_aligner, hardly_aligned
 from voxrisk.store import write_private
 from voxrisk.types import InputError
 
@@ -52,6 +52,8 @@ class Plan:
         rate: Sample rate of the slices.
         cut: ``"pause"``: the pause at a cut belongs to both slices, as Algorithm 1 says.
             ``"clean"``: to neither, edges are faded and levels set. None: clean if shuffled.
+        asr: Recogniser that tells the times of words; None: the embedded aligner, for English.
+        language: Of the speech; None: that of the table, else English.
     """
 
     duration: float
@@ -60,6 +62,8 @@ class Plan:
     seed: int | None = None
     rate: int = RATE
     cut: str | None = None
+    asr: str | None = None
+    language: str | None = None
 
     def __post_init__(self) -> None:
         if self.cut not in (None, *CUTS):
@@ -106,6 +110,8 @@ def slice_corpus(
             raise InputError(f"{key}: the key is a table, and its plan lies beside it as .json")
     if alignment is None and not plan.fixed and not any(row.text for row in utterances):
         raise InputError("the corpus has no text to align; give --alignment, or use --fixed")
+    if alignment is None and not plan.fixed:
+        check_aligner(utterances, plan.asr, plan.language)
     work = folder.with_name(folder.name + ".partial")
     plan = _begin(work, plan, utterances, alignment)
     making = work if plan.shuffle else folder
@@ -124,6 +130,7 @@ def slice_corpus(
     for done in made:
         counts.update(done["counts"])
         rows += done["slices"]
+    _refuse_unaligned(counts, folder, plan)
     if plan.shuffle and key is not None:
         _publish([row["path"] for row in rows], work, folder)
         _write_key(key, rows, plan)
@@ -132,6 +139,22 @@ def slice_corpus(
     _tidy(folder, same_date=plan.shuffle)
     shutil.rmtree(work)
     return dict(counts)
+
+
+def _refuse_unaligned(counts: Mapping[str, int], folder: Path, plan: Plan) -> None:
+    """Nothing is given away as sliced of which hardly a word was found."""
+    lost = counts["utterances_without_times"]
+    if 2 * lost <= counts["utterances"]:
+        return
+    discard(folder)
+    found = counts["words"] - counts["words_without_times"]
+    by = f"the recogniser {plan.asr}" if plan.asr else "the aligner"
+    raise InputError(
+        f"{by} found {found} of {counts['words']} words, and in {lost} of {counts['utterances']} "
+        "utterances fewer than half: is it another language, or are these other texts? Name the "
+        "language and take times from a recogniser that knows it (--language, --asr whisper-base), "
+        "give --alignment, or cut at fixed times (--fixed)"
+    )
 
 
 def _begin(
@@ -214,7 +237,10 @@ def _slice_utterance(plan: Plan, folder: Path, task: Task) -> dict[str, Any]:
         words = []
     else:
         heard = samples if plan.rate == RATE else read_audio(row, rate=RATE)
-        words = [inside(word, signal) for word in align(heard, row.text, language=row.language)]
+        aligned = align_row(row, heard, asr=plan.asr, language=plan.language)
+        words = [inside(word, signal) for word in aligned]
+    if not plan.fixed and hardly_aligned(words):
+        return {"slices": [], "counts": _counts(words, [], row, ready)}
     cut = slice_fixed if plan.fixed else slice_words
     try:
         slices = cut(words, signal=signal, duration=plan.duration)
@@ -243,7 +269,8 @@ def _counts(
         "words": len(words),
         "words_kept": sum(len(piece.words) for piece in slices),
         "words_without_times": sum(word.start is None for word in words),
-        "utterances_without_slice": int(not slices),
+        "utterances_without_slice": int(not slices and not hardly_aligned(words)),
+        "utterances_without_times": int(hardly_aligned(words)),
         "utterances_without_text": int(ready is None and not row.text),
     }
 

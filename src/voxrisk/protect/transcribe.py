@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from voxrisk.corpus import espeak, kokoro
 from voxrisk.corpus.audio import RATE, to_mono
-from voxrisk.hearing import hear, open_whisper
-from voxrisk.models import MODELS, model_path
+from voxrisk.hearing import RECOGNISERS, open_recogniser, recogniser_paths
 from voxrisk.types import InputError
 
 Samples: TypeAlias = NDArray[np.float32]
@@ -47,19 +46,22 @@ def check_voice(voice: str) -> str:
     return voice
 
 
-def recogniser(asr: str) -> str:
-    """The model of the store that writes the words down."""
-    name = f"{asr}-ct2"
-    if name not in MODELS:
-        known = [n.removesuffix("-ct2") for n in MODELS if n.endswith("-ct2")]
-        raise InputError(f"transcribe has no recogniser {asr!r}; choose {', '.join(known)}")
-    return name
+def check_recogniser(asr: str) -> str:
+    """The same recogniser.
+
+    Raises:
+        InputError: If there is none of that name that writes English down.
+    """
+    if asr not in RECOGNISERS:
+        known = ", ".join(RECOGNISERS)
+        raise InputError(f"transcribe has no recogniser {asr!r}; choose {known}")
+    return asr
 
 
 def transcribe(samples: Samples, voice: str, *, asr: str = "whisper-tiny.en") -> Samples:
     """What is said in ``samples (n,)`` at 16 kHz, read by ``voice``; of another length."""
-    text = hear(open_whisper(model_path(recogniser(asr))), samples)
-    return read_aloud(readable(text), voice)
+    hear = open_recogniser(check_recogniser(asr), recogniser_paths(asr))
+    return read_aloud(readable(hear(samples, "en")), voice)
 
 
 def readable(text: str) -> str:

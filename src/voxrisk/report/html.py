@@ -49,6 +49,7 @@ class UtilityRow(NamedTuple):
     anonymized: Estimate | None
     missing: str
     untrusted: str
+    basis: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,7 @@ def _context(r: Results) -> dict[str, object]:
         "people": [PeopleTable(a, words.both_names(a)) for a in r.attacks if a.speakers],
         "groups": _groups(r),
         "utility": _utility(r.utility) if r.utility else [],
+        "unbelieved": _unbelieved(_utility(r.utility)) if r.utility else [],
         "no_utility": r.utility.missing.get("all") if r.utility else "not asked for",
         "planes": _planes(r, settings),
         "parameters": _parameters(r),
@@ -207,10 +209,36 @@ def _utility(utility: UtilityResult) -> list[UtilityRow]:
             utility.get(name, "anonymized"),
             "" if name in utility.figures else utility.missing[name],
             utility.untrusted.get(name, ""),
+            _basis(utility.get(name, "anonymized")),
         )
         for name, figure in FIGURES.items()
         if figure.meaning and (name in utility.figures or name in utility.missing)
     ]
+
+
+def _basis(estimate: Estimate | None) -> str:
+    """What a figure of usefulness rests on: so many words of so many utterances, who heard them."""
+    if estimate is None or "utterance" not in estimate.n:
+        return ""
+    units = {"word": "words", "character": "characters"}
+    counted = [f"{words.count(estimate.n[u])} {name} of " for u, name in units.items()
+               if u in estimate.n]  # fmt: skip
+    text = f"{''.join(counted)}{words.count(estimate.n['utterance'])} utterances"
+    if left := estimate.n.get("left_out"):
+        text += f", {words.count(left)} left out"
+    if asr := estimate.parameters.get("asr"):
+        codes = str(estimate.parameters.get("language", "")).replace("+", ", ")
+        text += f", heard by {asr}" + (f" ({codes})" if codes else "")
+    return text
+
+
+def _unbelieved(rows: list[UtilityRow]) -> list[tuple[str, str]]:
+    """Each reason not to believe figures once, with the names of the figures."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        if row.untrusted:
+            found.setdefault(row.untrusted, []).append(row.label)
+    return [(" and ".join(names), why) for why, names in found.items()]
 
 
 def _planes(r: Results, settings: list[Setting]) -> list[tuple[Markup, str]]:

@@ -7,6 +7,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from voxrisk.corpus import Utterance
+from voxrisk.hearing import check_recogniser
 from voxrisk.measure import FIGURES
 from voxrisk.results import UtilityResult
 from voxrisk.shards import kept_workers
@@ -47,7 +48,7 @@ def measure_utility(
     anonymized: Sequence[Utterance],
     *,
     transcripts: Mapping[str, str] | None = None,
-    asr: str = "whisper-tiny.en",
+    asr: str | None = None,
     language: str | None = None,
     figures: Sequence[str] = (),
     compat: str | None = None,
@@ -68,8 +69,9 @@ def measure_utility(
         original: Utterances before anonymization; speakers and texts are taken from here.
         anonymized: The same utterances after it, in any order.
         transcripts: Utterance id to text; None takes the ``text`` of the tables.
-        asr: Recogniser, see :func:`voxrisk.utility.wer.transcribe`.
-        language: Language tag; None takes that of the table, else English.
+        asr: Recogniser, see :func:`voxrisk.utility.transcripts.transcribe`; None takes one that
+            knows the language.
+        language: Language tag of all utterances; None takes that of the table, else English.
         figures: Which to measure, of :func:`figures_of_speech`; none named means all.
         compat: ``"voiceprivacy2022"`` for that challenge's code of the pitch correlation,
             ``"speechmos"`` for DNSMOS with a window at every second.
@@ -88,6 +90,8 @@ def measure_utility(
         raise InputError(f"no utility figure {unknown[0]!r}; known are {', '.join(known)}")
     if compat not in (None, *COMPATS):
         raise InputError(f"utility knows compat={' and '.join(map(repr, COMPATS))}, not {compat!r}")
+    if asr is not None:
+        check_recogniser(asr)
     other = pair(original, anonymized)
     pairs = Pairs(
         original,

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from voxrisk.corpus import Utterance
@@ -27,21 +27,23 @@ class Pairs:
         original: Utterances before anonymization.
         anonymized: The same after it, in the same order.
         texts: What was said in each, where known.
-        asr: Recogniser.
+        asr: Recogniser, or None for that of the language.
         language: Language tag, or None for that of the table.
         compat: Whose way of computing a figure is repeated, or None.
         draw: ``resamples``, ``seed`` and ``confidence`` of the intervals.
         work: ``journal`` and ``workers``.
+        memo: What one figure has found and another needs.
     """
 
     original: Sequence[Utterance]
     anonymized: Sequence[Utterance]
     texts: Sequence[str | None]
-    asr: str
+    asr: str | None
     language: str | None
     compat: str | None
     draw: Mapping[str, Any]
     work: Mapping[str, Any]
+    memo: dict[str, Any] = field(default_factory=dict)
 
     @property
     def speakers(self) -> list[str]:

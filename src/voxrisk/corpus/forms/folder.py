@@ -7,11 +7,12 @@ path with hyphens for slashes; a folder whose name already begins the next part 
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from voxrisk.corpus.table import Located, Utterance
 from voxrisk.files.text import read_words
+from voxrisk.progress import log
 from voxrisk.types import InputError
 
 ENDINGS = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".oga", ".aiff", ".aif", ".au", ".sph", ".w64")
@@ -46,7 +47,10 @@ def holds(path: Path, ending: str, *, depth: int = 4) -> bool:
 
 def read(path: Path) -> Iterator[Located]:
     """Each audio file."""
-    for file in audio_below(path):
+    files = list(audio_below(path))
+    if doubt := _doubt(path, files):
+        log.warning("%s", doubt)
+    for file in files:
         parts = file.relative_to(path).with_suffix("").parts
         if len(parts) == 1:
             raise InputError(
@@ -61,6 +65,22 @@ def read(path: Path) -> Iterator[Located]:
             text=_transcript(file),
         )
         yield str(file), utterance
+
+
+def _doubt(path: Path, files: Sequence[Path]) -> str:
+    """The question whether one speaker with many folders is not a folder of many speakers."""
+    folders = {file.relative_to(path).parent.parts for file in files}
+    if len({parts[:1] for parts in folders}) != 1 or len(folders) == 1 or () in folders:
+        return ""
+    shared = next(i for i, names in enumerate(zip(*folders, strict=False)) if len({*names}) > 1)
+    at = path.joinpath(*min(folders)[:shared])
+    known = sorted(f.parent for f in path.glob("*/*wav.scp")) + sorted(path.glob("*/manifest.csv"))
+    lists = f", or its list {known[0]}" if known else ""
+    return (
+        f"{path}: all {len(files)} audio files lie below the folder {min(folders)[0]!r}, so this "
+        f"is read as one speaker with {len(folders)} sessions. If the folders in {at} are the "
+        f"speakers, give {at}{lists}"
+    )
 
 
 def _identifier(parts: tuple[str, ...]) -> str:

@@ -166,12 +166,16 @@ def _vectors(
 ) -> NDArray[np.floating[Any]]:
     """Speaker vectors of the slices, from those that privacy was measured with where they are."""
     stages, chosen = material.stages, material.chosen
-    used, digest = list(rows), digest_corpus(rows, stages.folder / "hashes.json")
+    names, used = {row.utterance for row in rows}, list(rows)
     if len(material.speech.people) > 1:
         sides = choose_sides(material.evaluation, material.speech, stages)
         mine = pieces_sides(sides, pieces, tried=chosen.tried, seed=chosen.seed)
-        if mine is not None and {row.utterance for row in rows} <= {*mine.enroll, *mine.trial}:
-            used, digest = used_rows(pieces, mine, stages)
+        if mine is not None and names <= {*mine.enroll}:
+            # The same for every draw, and for the figures of privacy where these are asked for.
+            used = (
+                used_rows(pieces, mine, stages)[0] if chosen.privacy else enrolled(material, pieces)
+            )
+    digest = digest_corpus(used, stages.folder / "hashes.json")
     label = f"{pieces.condition} speech sliced to {pieces.duration:g} s"
     found = embed_stage(used, digest, chosen.encoder, stages, label)
     place = {name: i for i, name in enumerate(found.utterance.tolist())}

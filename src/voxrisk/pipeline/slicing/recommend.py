@@ -63,8 +63,8 @@ def _cost(row: UtilityRow) -> str:
     who = "a recogniser trained on slices" if row.recogniser == "trained" else "a ready recogniser"
     return (
         f"At {row.duration:g} s {who} gets {words.percent(row.wer.value)} of the words wrong, "
-        f"{words.points(row.loss.value)} against whole utterances (interval {_span(row.loss)}): no "
-        "loss could be shown."
+        f"{words.points(row.loss.value)} percentage points against whole utterances (interval "
+        f"{_span(row.loss)}): no loss could be shown."
     )
 
 

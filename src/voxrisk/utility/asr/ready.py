@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from voxrisk.corpus import Utterance
+from voxrisk.hearing import check_language, shown_recogniser
 from voxrisk.types import Estimate, InputError
 from voxrisk.utility.asr.table import difference, rates_by_speaker
 from voxrisk.utility.text import normalise
-from voxrisk.utility.wer import check_language, transcribe, trust, word_error_rate, word_errors
+from voxrisk.utility.transcripts import transcribe
+from voxrisk.utility.wer import trust, word_error_rate, word_errors
 
 Key = tuple[str, float | None]  # condition and δ; None: whole utterances
 
@@ -57,7 +59,7 @@ def ready_utility(
     Args:
         pieces: (condition, δ) → pieces with their texts; δ is None for whole utterances. The clear
             condition comes first.
-        asr: Recogniser, see :func:`voxrisk.utility.wer.transcribe`.
+        asr: Recogniser, see :func:`voxrisk.utility.transcripts.transcribe`.
         language: Of the speech.
         most: At most so many pieces of every kind, speakers in turn; None: all.
         journal: File that keeps what was heard; a run that was killed goes on.
@@ -93,7 +95,7 @@ def ready_utility(
         wer = word_error_rate(
             errors[key],
             [row.speaker for row in rows],
-            parameters={"asr": asr, "language": language, **believed},
+            parameters={"asr": shown_recogniser(asr), "language": language, **believed},
             **draw,
         )
         whole = rates.get((condition, None))

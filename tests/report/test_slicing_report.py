@@ -1,0 +1,103 @@
+"""What a study of slicing recommends, and its page in a real browser."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from report_browser import chromium, opened
+from slicing_sample import sample
+from voxrisk.cli import app
+from voxrisk.pipeline.slicing.tables import tidy
+from voxrisk.report.slicing import write_slicing_report
+from voxrisk.slicing_results import SlicingResults
+from voxrisk.types import InputError
+
+LOSSES = {0.5: 0.2, 1.0: 0.04, 2.0: 0.01}
+
+
+def test_the_shortest_length_whose_loss_is_inside_its_interval_is_recommended() -> None:
+    told = sample(LOSSES).recommendation
+    assert told.duration == 1.0
+    assert "+20.0" in told.reason  # what the next shorter one costs
+
+
+def test_the_attack_that_undoes_it_best_is_one_on_the_published_speech() -> None:
+    """Equal samples undo clear slices; what is published is anonymized."""
+    told = sample(LOSSES).recommendation
+    assert told.attacker == "likeness of the voice"
+    assert "likeness of the voice" in told.reason
+
+
+def test_where_every_length_costs_words_none_is_recommended() -> None:
+    told = sample({0.5: 0.5, 1.0: 0.3, 2.0: 0.1}).recommendation
+    assert told.duration is None
+    assert "2 s costs least" in told.reason
+
+
+def test_without_word_errors_none_is_recommended_and_the_best_attack_is_named() -> None:
+    told = sample().recommendation
+    assert told.duration is None
+    assert "likeness of the voice" in told.reason
+
+
+def test_the_strongest_attacker_counts_on_each_kind_of_speech() -> None:
+    study = sample()
+    row = study.strongest("anonymized", "sliced", 1.0)
+    assert row is not None
+    assert row.attacker == "informed"
+
+
+def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
+    study = sample(LOSSES)
+    study.write(tmp_path)
+    assert SlicingResults.read(tmp_path) == study
+    (tmp_path / "results.json").write_text('{"kind": "slicing", "schema": 99}')
+    with pytest.raises(InputError, match="schema 99"):
+        SlicingResults.read(tmp_path)
+
+
+def test_the_tidy_table_has_a_row_for_each_figure() -> None:
+    study = sample(LOSSES)
+    rows = list(tidy(study))
+    figures = sum(len(r.figures) for r in (*study.privacy, *study.successors))
+    assert len(rows) == figures + 2 * len(study.utility)
+    assert {tuple(row) for row in rows} == {tuple(rows[0])}
+
+
+def test_report_writes_the_page_again(tmp_path: Path) -> None:
+    sample(LOSSES).write(tmp_path)
+    done = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert "Slice at 1 s" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+def test_one_length_can_be_chosen_and_nothing_needs_the_script(
+    browser: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "report.html"
+    write_slicing_report(sample(LOSSES), path)
+    with opened(browser, path) as seen:
+        cards = seen.page.locator("article.card")
+        assert [c.is_visible() for c in cards.all()] == [True] * 3
+        seen.page.select_option("#choose-length", "1")
+        assert [c.is_visible() for c in cards.all()] == [False, True, False]
+        rows = seen.page.locator("#privacy-table tbody tr[data-length]")
+        assert {r.get_attribute("data-length") for r in rows.all() if r.is_visible()} == {"1"}
+        assert seen.said == []
+        assert not seen.left
+        wide = seen.page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 1280
+    with opened(browser, path, width=390, script=False) as seen:
+        assert seen.page.locator("article.card").count() == 3
+        assert not seen.page.locator("fieldset.controls").is_visible()
+        assert "<world>" in seen.page.inner_text("h1")
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= 390
