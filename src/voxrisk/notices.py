@@ -119,6 +119,18 @@ NOTICES: dict[str, Wording] = {
         "The speech recogniser gets {before:.0%} of the words of the original speech wrong: it "
         "does not fit this speech, or the transcripts do not. No loss of words can be stated.",
     ),
+    "words_hard": Wording(
+        "note",
+        "The speech recogniser gets {before:.0%} of the words of the original speech wrong "
+        "already: this speech is hard for it. What protection costs is seen better with a stronger "
+        "one (--asr).",
+    ),
+    "characters_hard": Wording(
+        "note",
+        "The speech recogniser gets {before:.0%} of the characters of the original speech wrong "
+        "already: this speech is hard for it. What protection costs is seen better with a stronger "
+        "one (--asr).",
+    ),
     "characters_lost": Wording(
         "serious",
         "A speech recogniser gets {after:.0%} of the characters wrong after this protection "
@@ -267,7 +279,7 @@ NOTICES: dict[str, Wording] = {
     "undefined": Wording("note", "{figure} cannot be given: {why}."),
     "next_language": Wording(
         "next",
-        "Name the language of the speech (--language), take a recogniser that knows it (--asr), or "
+        "Name the language of the speech: --language, with a recogniser that knows it (--asr), or "
         "bring the right transcripts. The recogniser gave {found} before any protection, so "
         "nothing is known about words; what attackers can do does not depend on it.",
     ),
