@@ -25,7 +25,7 @@ from voxrisk.protect.alignment import read_alignment
 from voxrisk.protect.slicing import Word, slice_words
 from voxrisk.store import Store
 from voxrisk.types import Estimate
-from voxrisk.utility.asr import RECIPES, Cell, equal_hours, ready_utility, slice_utility
+from voxrisk.utility.asr import RECIPES, Cell, Search, equal_hours, ready_utility, slice_utility
 
 DURATIONS = (0.5, 1.0, 2.0, 1.5, 3.0, 4.0)
 CLEAR, ANONYMIZED = "clear", "anonymized"
@@ -125,6 +125,7 @@ def main() -> None:
     parser.add_argument("--only", choices=[CLEAR, ANONYMIZED], help="Training speech.")
     parser.add_argument("--shuffle", action="store_true", help="Control: texts of other pieces.")
     parser.add_argument("--durations", type=float, nargs="*", default=list(DURATIONS))
+    parser.add_argument("--beam", type=int, default=Search().beam)
     parser.add_argument("--ready", type=int, help="Pieces of each kind for a ready recogniser.")
     parser.add_argument("--test-words", type=Path, help="Word times of TEST, for --ready.")
     parser.add_argument("--workers", type=int)
@@ -161,6 +162,7 @@ def main() -> None:
             Store(given.store),
             recipe=replace(recipe, steps=given.steps) if given.steps else recipe,
             load_model=embedded_model,
+            search=Search(beam=given.beam),
             workers=given.workers,
         )
     )

@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 from voxrisk import shards
 from voxrisk.corpus.table import Utterance
 from voxrisk.files.atomic import naming_a_full_disk, write_text
+from voxrisk.files.places import open_place, place_facts
 from voxrisk.progress import log
 from voxrisk.types import InputError
 
@@ -240,11 +241,10 @@ _hashes: dict[tuple[Path, int, int], str] = {}
 
 def _as_it_is(path: Path) -> tuple[Path, int, int]:
     """Size and time of change make a changed file be read again."""
-    facts = path.stat()
-    return path.absolute(), facts.st_size, facts.st_mtime_ns
+    return path.absolute(), *place_facts(path)
 
 
 def hash_file(path: Path) -> str:
     """Hash of the bytes of a file."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "blake2b").hexdigest()[:32]
+    with open_place(path) as stream:
+        return hashlib.file_digest(stream, "blake2b").hexdigest()[:32]  # type: ignore[arg-type]

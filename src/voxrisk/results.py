@@ -155,7 +155,8 @@ class SuiteMember:
         weight: Its share in the choice; 0: not chosen.
         held_out: EER on training speakers it did not learn from: what the choice rests on.
         eer: EER on the people under test: shown, and never chosen by.
-        aside: Whether it was never to be chosen: it hears the recording, not the person.
+        aside: Whether it was never to be chosen: it hears the recording, the words or the gender,
+            not the person.
     """
 
     hears: str

@@ -32,6 +32,7 @@ __all__ = [
     "per_batch",
     "run",
     "spread",
+    "worker_count",
 ]
 
 Item = TypeVar("Item")
@@ -121,6 +122,12 @@ def spread(
 
 def _alone(work: Callable[[slice, int | None], Result], part: slice) -> Result:
     return work(part, 1)
+
+
+def worker_count() -> int:
+    """How many workers a long stage gets, on the engine of now."""
+    crew = _CREW.get()
+    return _cores() if crew is None else crew.size()
 
 
 def per_batch(count: int, *, most: int, workers: int | None = None) -> int:

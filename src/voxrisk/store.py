@@ -22,6 +22,7 @@ from typing import Any
 from voxrisk import __version__
 from voxrisk.corpus.table import Utterance
 from voxrisk.files.atomic import atomic, remove_leftovers, write_text
+from voxrisk.files.places import place_facts
 from voxrisk.journal import Journal, Line, hash_audio, hash_file, remember_hash
 from voxrisk.progress import cpu_seconds, log, telling
 from voxrisk.scratch import ENDING, remove_scratch
@@ -223,8 +224,8 @@ def digest_corpus(rows: Sequence[Utterance], hashes: Path) -> str:
     known, fresh = journal.read(), {}
     whole = hashlib.sha256()
     for row in rows:
-        facts = row.path.stat()
-        key = f"{row.path.resolve()}|{facts.st_size}|{facts.st_mtime_ns}"
+        size, changed = place_facts(row.path)
+        key = f"{row.path.resolve()}|{size}|{changed}"
         if key not in known:
             known[key] = fresh[key] = Line(hash_audio(row.path))
         else:

@@ -32,7 +32,7 @@ from voxrisk.report.export import (
 )
 from voxrisk.report.html import write_report
 from voxrisk.report.references import CORPORA, REFERENCES, bibtex
-from voxrisk.results import Results, SetResult
+from voxrisk.results import Results, SetResult, SuiteMember
 from voxrisk.types import InputError
 
 EER = words.LABELS["rocch_eer"]
@@ -54,6 +54,23 @@ def results() -> Results:
 def cells_of(line: str) -> list[str]:
     """Cells of a LaTeX line: cut where an ampersand is not escaped."""
     return re.split(r"(?<!\\)&", line.removesuffix(r"\\"))
+
+
+def test_the_suite_has_a_table_of_what_it_chose_from(results: Results) -> None:
+    first = results.attacks[0]
+    eer = first.figures["rocch_eer"]
+    members = (
+        SuiteMember(hears="ecapa-voxceleb", backend="wccn", weight=1.0, held_out=eer, eer=eer),
+        SuiteMember(hears="words", backend="wccn", weight=0.0, held_out=eer, eer=eer, aside=True),
+    )
+    chose = replace(results, attacks=(replace(first, members=members), *results.attacks[1:]))
+    (table,) = [t for t in tables_of(chose) if t.name == "suite"]
+    assert [row[1:4] for row in table.rows] == [
+        ("ecapa-voxceleb", "wccn", words.percent(1.0)), ("words", "wccn", "aside"),
+    ]  # fmt: skip
+    rows = list(csv.DictReader(io.StringIO(as_csv(table))))
+    assert float(rows[0][f"{EER}, people under test"]) == eer.value
+    assert not [t for t in tables_of(results) if t.name == "suite"]  # nobody chose
 
 
 def test_csv_holds_every_digit_and_both_ends(results: Results) -> None:

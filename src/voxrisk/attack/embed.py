@@ -17,6 +17,7 @@ from voxrisk.attack.encoders import load_encoder
 from voxrisk.corpus import Utterance, read_audio
 from voxrisk.corpus.audio import RATE
 from voxrisk.files.embeddings import read_embeddings, write_embeddings
+from voxrisk.files.places import place_exists
 from voxrisk.journal import hash_of, resumable
 from voxrisk.types import Embeddings, InputError
 
@@ -98,7 +99,7 @@ def _groups(rows: Sequence[Utterance]) -> list[tuple[Utterance, ...]]:
 
 def _digest(rows: Sequence[Utterance], encoder: Encoder) -> str:
     for row in rows:
-        if not row.path.is_file():
+        if not place_exists(row.path):
             raise InputError(f"utterance {row.utterance}: {row.path} cannot be read")
     return hash_of(encoder.identity, [(row.utterance, row.speaker, row) for row in rows])
 

@@ -230,8 +230,11 @@ def _gender(lesson: Lesson, seed: int) -> SideMap:
     middle = _means(raw, label).mean(axis=0)  # between the two, however many there are of each
     x = direction(raw - middle)
     women, men = _means(x, label)
-    apart = np.linalg.solve(within_speakers(x, label), men - women)
-    return alike(Adapter("", "", middle, apart[:, None]))
+    within = within_speakers(x, label)
+    apart = np.linalg.solve(within, men - women)
+    # An enrolment half of which sounds like either would have no direction: a trace of another one.
+    trace = 1e-3 * np.linalg.eigh(within)[1][:, -1]
+    return alike(Adapter("", "", middle, np.stack([apart / np.linalg.norm(apart), trace], axis=1)))
 
 
 ALL = ("voice", "manner", "recording", "words")

@@ -171,6 +171,10 @@ def evaluate(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would run, and about how long; do nothing.")
     ] = False,
+    plan: Annotated[
+        bool,
+        typer.Option("--plan", help="Try each stage on a sample; say what the run would take."),
+    ] = False,
 ) -> None:
     """Who can still be recognised, by whom, how surely, and what the speech is still good for.
 
@@ -236,7 +240,7 @@ def evaluate(
             )
         changes = {k: v for k, v in made.items() if k in said}
         entry = replace(begun, **changes) if begun else Entry(**made)  # type: ignore[arg-type]
-        if dry_run:
+        if dry_run or plan:
             print(f"  measure {entry.kind} as given: {', '.join(entry.embeddings or entry.scores)}")
             return
         _told(evaluate_entry(entry, output, force=force), output, pdf=pdf, as_json=as_json)
@@ -256,6 +260,12 @@ def evaluate(
         chosen = Evaluation(**choices)  # type: ignore[arg-type]
     if dry_run:
         print(look_ahead(chosen, output, stages=stages, fresh=fresh).text())
+        return
+    if plan:
+        from voxrisk.pipeline.planning import plan_evaluation
+
+        planned = plan_evaluation(chosen)
+        print(planned.to_json() if as_json else planned.text())
         return
     results = evaluate_speech(chosen, output, stages=stages, force=force, fresh=fresh)
     _told(results, output, pdf=pdf, as_json=as_json)

@@ -1,7 +1,7 @@
 """Audio in and out through libsndfile: WAV, FLAC, Ogg Opus, MP3, at any rate."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from voxrisk.corpus.containers import FORMATS, cut_short
 from voxrisk.corpus.table import Utterance
 from voxrisk.files.atomic import atomic
 from voxrisk.files.errors import reading, writing
+from voxrisk.files.places import on_disk, open_place, place_exists
 from voxrisk.types import InputError, require
 
 RATE = 16_000  # samples a second: what every part works at, unless it says otherwise
@@ -57,14 +58,13 @@ def decode(source: Utterance | Path | str) -> tuple[NDArray[np.float32], int, fl
     soundfile: Any = require("soundfile", extra="audio")
     row = source if isinstance(source, Utterance) else None
     path = row.path if row else Path(source)  # type: ignore[arg-type]
-    if not path.is_file():
+    if not place_exists(path):
         raise InputError(f"{path}: no such audio file")
     start, end = (row.start or 0.0, row.end) if row else (0.0, None)
-    # By its number: libsndfile then reads by itself, and no interrupt is lost in a callback.
     with (
         reading(path, "audio"),
-        path.open("rb") as file,
-        soundfile.SoundFile(file.fileno(), closefd=False) as stream,
+        open_place(path) as file,
+        soundfile.SoundFile(_by_number(path, file), closefd=False) as stream,
     ):
         native, total, kind = int(stream.samplerate), int(stream.frames), stream.format
         _refuse_header(path, native, int(stream.channels), kind)
@@ -89,6 +89,14 @@ def decode(source: Utterance | Path | str) -> tuple[NDArray[np.float32], int, fl
     if not np.isfinite(samples).all():
         raise InputError(f"{path}: holds samples that are not finite")
     return samples, native, _seconds(row, total / native)
+
+
+def _by_number(path: Path, file: BinaryIO) -> Any:
+    """A file by its number: libsndfile reads it by itself, and no interrupt is lost in a callback.
+
+    What has none, from inside a tar or from elsewhere, is in memory already.
+    """
+    return file.fileno() if on_disk(path) else file
 
 
 def _refuse_header(path: Path, rate: int, channels: int, kind: str) -> None:
@@ -136,7 +144,8 @@ def audio_seconds(row: Utterance) -> float:
         return row.copy.seconds
     soundfile: Any = require("soundfile", extra="audio")
     with reading(row.path, "audio"):
-        info = soundfile.info(row.path)
+        with open_place(row.path) as file:
+            info = soundfile.info(row.path if on_disk(row.path) else file)
         _refuse_header(row.path, int(info.samplerate), int(info.channels), info.format)
     length = _seconds(row, info.frames / info.samplerate)
     if length <= 0:

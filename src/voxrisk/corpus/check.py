@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from voxrisk.corpus.audio import EMPTY, HEARD, HEARD_RATE, decode, to_mono, write_heard
 from voxrisk.corpus.table import Utterance, file_name
+from voxrisk.files.places import place_exists
 from voxrisk.shards import run
 from voxrisk.types import InputError
 
@@ -151,7 +152,7 @@ def look(row: Utterance, *, shortest: float, keep: Path | None = None) -> Health
     def problem(kind: str, detail: str) -> Problem:
         return Problem(row.utterance, str(row.path), kind, detail)
 
-    if not row.path.is_file():
+    if not place_exists(row.path):
         return Health((problem("missing", "no such file"),))
     try:
         samples, rate, seconds = decode(row)

@@ -21,6 +21,7 @@ from voxrisk.corpus.reading import read_corpus
 from voxrisk.corpus.table import COLUMNS, NUMBERS, REQUIRED, Utterance, read_gender
 from voxrisk.files.atomic import atomic
 from voxrisk.files.errors import reading
+from voxrisk.files.places import place_at, place_exists, place_name
 from voxrisk.files.tables import open_parquet
 from voxrisk.types import InputError, require
 
@@ -91,14 +92,16 @@ class Columns(Sequence[Utterance]):
         parquet: Any = require("pyarrow.parquet", extra="parquet")
         kept = np.zeros(len(self.table), dtype=bool)
         kept[self.rows] = True
-        base, first, writer = str(self.files[0].parent.absolute()), 0, None
+        base, home = self.files[0].parent.absolute(), path.parent.absolute()
+        first, writer = 0, None
         with atomic(path) as part:
             for file in self.files:
                 for batch in open_parquet(file).iter_batches(use_threads=False):
                     some = batch.filter(arrow.array(kept[first : first + batch.num_rows]))
                     first += batch.num_rows
                     place = some.schema.names.index(_as_written("path", some.schema.names, file))
-                    full = [str(Path(base, name)) for name in some.column(place).to_pylist()]
+                    names = some.column(place).to_pylist()
+                    full = [place_name(place_at(base, name), home) for name in names]
                     some = some.set_column(place, "path", arrow.array(full, arrow.string()))
                     writer = writer or parquet.ParquetWriter(part, some.schema, compression="zstd")
                     writer.write_batch(some)
@@ -192,8 +195,8 @@ def _check(rows: Columns, *, audio: bool) -> None:
     if audio:
         base = rows.files[0].parent
         for place, path in enumerate(rows.table.column("path").to_pylist()):
-            if not (base / path).is_file():
-                raise InputError(f"{name} row {place + 1}: no audio file {base / path}")
+            if not place_exists(place_at(base, path)):
+                raise InputError(f"{name} row {place + 1}: no audio file {place_at(base, path)}")
 
 
 def open_corpus(path: Path | str, conditions: Sequence[str] = ()) -> Sequence[Utterance]:
@@ -214,10 +217,7 @@ def write_columns(path: Path | str, rows: Sequence[Utterance]) -> None:
     home = Path(path).parent.absolute()
     names = [n for n in COLUMNS if n in REQUIRED or any(getattr(r, n) is not None for r in rows)]
     table: dict[str, Any] = {name: [getattr(row, name) for row in rows] for name in names}
-    full = [row.path.absolute() for row in rows]
-    table["path"] = [
-        (p.relative_to(home) if p.is_relative_to(home) else p).as_posix() for p in full
-    ]
+    table["path"] = [place_name(row.path, home) for row in rows]
     for name in sorted({key for row in rows for key in row.extra}):
         table[name] = [row.extra.get(name) for row in rows]
     with atomic(path) as part:

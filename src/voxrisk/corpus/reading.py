@@ -1,11 +1,14 @@
 """Read a corpus of any form: the table of its utterances, checked."""
 
+import tempfile
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from voxrisk.corpus.forms import recognise
 from voxrisk.corpus.table import Located, Utterance
 from voxrisk.files.errors import reading
+from voxrisk.files.places import open_place, place_exists, remote_address
 from voxrisk.files.text import refuse_unwritable
 from voxrisk.types import InputError
 
@@ -22,7 +25,9 @@ def read_corpus(path: Path | str, *, audio: bool = True) -> list[Utterance]:
             audio is missing; the message names the file and the line.
     """
     path = Path(path)
-    if not path.exists() and not any(path.parent.glob(path.name)):
+    if remote_address(path) is not None and path.suffix != ".tar":
+        return _read_remote(path, audio=audio)
+    if remote_address(path) is None and not path.exists() and not any(path.parent.glob(path.name)):
         raise InputError(f"{path}: no such corpus; give a folder of audio or a manifest.csv")
     with reading(path, "a corpus"):
         located = list(recognise(path).read(path))
@@ -33,6 +38,23 @@ def read_corpus(path: Path | str, *, audio: bool = True) -> list[Utterance]:
     if audio:
         _refuse_missing(located, path)
     return [row for _, row in located]
+
+
+def _read_remote(path: Path, *, audio: bool) -> list[Utterance]:
+    """A manifest elsewhere is fetched; its audio stays there, beside it."""
+    with tempfile.TemporaryDirectory(prefix="voxrisk-") as folder:
+        copy = Path(folder).resolve() / path.name
+        with reading(path, "a manifest"), open_place(path) as stream:
+            copy.write_bytes(stream.read())
+        rows = read_corpus(copy, audio=False)
+        near = [row.path.is_relative_to(copy.parent) for row in rows]
+        rows = [
+            replace(row, path=path.parent / row.path.relative_to(copy.parent)) if inside else row
+            for row, inside in zip(rows, near, strict=True)
+        ]
+    if audio:
+        _refuse_missing(((str(path), row) for row in rows), path)
+    return rows
 
 
 def _refuse_nameless(located: Iterable[Located]) -> None:
@@ -56,13 +78,6 @@ def _refuse_doubled(located: Iterable[Located]) -> None:
         first[row.utterance] = where
 
 
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # a name longer than any disk allows, a folder without permission
-        return False
-
-
 def where_else(missing: Path, corpus: Path) -> str:
     """Where a missing audio file lies instead, if the paths of a list begin elsewhere.
 
@@ -76,7 +91,7 @@ def where_else(missing: Path, corpus: Path) -> str:
     for start in range(len(parts) - 1):
         for base in bases[: -1 if start > len(parts) - 3 else None]:
             place = base.joinpath(*parts[start:])
-            if place != missing and _is_file(place):
+            if place != missing and place_exists(place):
                 lead = "/".join(parts[:start])
                 way = f"take {lead!r} off the paths of the list" if lead else "move the list there"
                 return f"a file of that name lies at {place}: {way}, if it is this speech"
@@ -88,7 +103,7 @@ def _refuse_missing(located: Iterable[Located], corpus: Path) -> None:
     missing = []
     for where, row in located:
         if row.path not in exists:
-            exists[row.path] = _is_file(row.path)
+            exists[row.path] = place_exists(row.path)
         if not exists[row.path]:
             missing.append((where, row))
     if missing:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from voxrisk.files.atomic import write_text
+from voxrisk.files.places import place_name
 from voxrisk.types import InputError
 
 
@@ -131,8 +132,6 @@ def write_corpus(path: Path | str, utterances: Iterable[Utterance]) -> None:
     writer.writerow([*used, *extra])
     for row in rows:
         cells = {name: getattr(row, name) for name in used}
-        full = row.path.absolute()
-        inside = full.is_relative_to(folder)
-        cells["path"] = (full.relative_to(folder) if inside else full).as_posix()
+        cells["path"] = place_name(row.path, folder)
         writer.writerow([*cells.values(), *(row.extra.get(key, "") for key in extra)])
     write_text(path, text.getvalue())

@@ -1,6 +1,6 @@
 """What a language model is to the rest of voxrisk: the probability of a word after others."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 START = "<s>"  # in the place of a word: here a sentence begins
@@ -15,9 +15,9 @@ class LanguageModel(Protocol):
 
     identity: str
 
-    @property
-    def words(self) -> Collection[str]:
-        """Those it knows."""
+    def unigrams(self) -> Mapping[str, float]:
+        """Every word it knows and ln P(word), where nothing is known of the words before."""
+        ...
 
     def log_prob(self, word: str, context: Sequence[str]) -> float:
         """Natural logarithm of P(word | context); always finite.

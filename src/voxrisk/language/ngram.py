@@ -97,6 +97,10 @@ class NGram:
     def _lower(self, b: Ids, c: Ids) -> Floats:
         return np.asarray(self.one[c] + self.backoff_one[b])
 
+    def unigrams(self) -> dict[str, float]:
+        """Every word and its ln P, see :class:`voxrisk.language.LanguageModel`."""
+        return dict(zip(self.words, self.one.tolist(), strict=True))
+
     def log_prob(self, word: str, context: Sequence[str]) -> float:
         """Natural logarithm of P(word | context), see :class:`voxrisk.language.LanguageModel`."""
         before = [NOTHING, NOTHING, *self.ids(context[-2:]).tolist()][-2:]

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from voxrisk.attack.joined import UNDONE
 from voxrisk.corpus.groups import UNKNOWN, Groups, group_speakers
 from voxrisk.knowledge import Knowledge
 from voxrisk.measure import (
@@ -28,6 +29,7 @@ from voxrisk.pipeline.sharing import is_shown
 from voxrisk.pipeline.sides import Sides
 from voxrisk.pipeline.speech import Speech
 from voxrisk.pipeline.stages import Stages
+from voxrisk.pipeline.suite import WORDS
 from voxrisk.results import (
     AttackResult,
     ErrorCurve,
@@ -118,13 +120,27 @@ def _members(chosen: Draws, attack: Attack) -> Iterator[SuiteMember]:
     for judged, trials in attack.members:
         if judged.eer is not None:
             yield SuiteMember(
-                hears=judged.member.hears,
+                hears=shown_block(judged.member.hears),
                 backend=judged.member.backend,
                 weight=judged.weight,
                 held_out=judged.eer,
                 eer=figures_of(chosen, trials)["rocch_eer"],
                 aside=judged.aside,
             )
+
+
+def shown_block(block: str) -> str:
+    """What a member hears with, for eyes that may not see the paths of a user.
+
+    >>> shown_block("undone ecapa-voxceleb"), shown_block("undone /home/me/encoder")
+    ('undone ecapa-voxceleb', 'undone encoder of the user')
+    """
+    from voxrisk.pipeline.evaluation import is_ready
+
+    name = block.removeprefix(UNDONE)
+    if name == WORDS or is_ready(name):
+        return block
+    return block.removesuffix(name) + "encoder of the user"
 
 
 def crowd_of_attack(

@@ -12,6 +12,7 @@ from voxrisk.corpus.check import check_corpus, copy_name
 from voxrisk.corpus.pairs import PairCheck, check_pairs
 from voxrisk.corpus.table import Heard
 from voxrisk.files.atomic import write_text
+from voxrisk.files.places import place_exists
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.evaluation import Evaluation
 from voxrisk.pipeline.sharing import FUNCTION, GIVEN, shown_maker, shown_options, shown_tool
@@ -246,7 +247,7 @@ def usable_rows(
     Durations that the table does not know are filled in. Every row gets a decoded copy: this is
     the one place of an evaluation where these files are decoded.
     """
-    there = [row for row in rows if row.path.is_file()]
+    there = [row for row in rows if place_exists(row.path)]
     if not there:
         raise InputError(f"the {kind} corpus holds no audio file that exists")
     inputs = {"corpus": digest_corpus(there, hashes)}
@@ -263,7 +264,7 @@ def usable_rows(
     folder = stages.run("check", inputs, make, label=f"{kind} speech", speech=_checked_seconds)
     health = json.loads((folder / "problems.json").read_text(encoding="utf-8"))
     bad = {u: why for u, why in health["problems"] if why in BROKEN}
-    bad |= {row.utterance: "missing" for row in rows if not row.path.is_file()}
+    bad |= {row.utterance: "missing" for row in rows if not place_exists(row.path)}
     if bad:
         causes = ", ".join(f"{n} {why}" for why, n in Counter(bad.values()).most_common())
         if len(bad) > MOST_BROKEN * len(rows):

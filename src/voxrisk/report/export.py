@@ -96,6 +96,27 @@ def crowd_table(results: Results) -> Table:
     )
 
 
+def suite_table(results: Results) -> Table:
+    """What the attacker who chooses chose from: each recogniser on either kind of speakers."""
+    eer = words.LABELS["rocch_eer"]
+    return Table(
+        "suite",
+        f"Recognisers that the strongest attacker chose from: {results.title}",
+        ("Attacker", "Hears", "Back end", "Share",
+         f"{eer}, training speakers held out", f"{eer}, people under test"),
+        tuple(
+            (a.name, m.hears, m.backend, "aside" if m.aside else _share(m.weight), m.held_out,
+             m.eer)
+            for a in results.attacks
+            for m in a.members
+        ),
+    )  # fmt: skip
+
+
+def _share(weight: float) -> str:
+    return words.percent(weight) if weight else "–"
+
+
 def speakers_table(results: Results) -> Table:
     """Each speaker under each attacker, the most exposed first."""
     return Table(
@@ -331,6 +352,7 @@ def _shown(cell: str | Estimate | None) -> str:
 TABLES: tuple[Callable[[Results], Table], ...] = (
     attackers_table,
     sets_table,
+    suite_table,
     crowd_table,
     speakers_table,
     groups_table,

@@ -36,7 +36,9 @@ REFERENCES = (
     ),
     Reference(
         "panariello2025risks", "misc",
-        {"author": "Panariello, Michele and others", "year": "2025", "eprint": "2507.22534",
+        {"author": "Panariello, Michele and Meyer, Sarina and Champion, Pierre and Miao, Xiaoxiao "
+         "and Todisco, Massimiliano and Vu, Ngoc Thang and Evans, Nicholas",
+         "year": "2025", "eprint": "2507.22534",
          "archiveprefix": "arXiv",
          "title": "The Risks and Detection of Overestimated Privacy Protection in Voice "
          "Anonymisation"},
@@ -90,12 +92,35 @@ REFERENCES = (
         ("attacker:informed + erasing",),
     ),
     Reference(
+        "champion2021invertibility", "misc",
+        {"author": "Champion, Pierre and others", "year": "2021", "eprint": "2110.05431",
+         "archiveprefix": "arXiv",
+         "title": "On the invertibility of a voice privacy system using embedding alignment"},
+        ("attacker:informed + suite",),
+    ),
+    Reference(
+        "matejka2017normalization", "inproceedings",
+        {"author": "Mat{\\v{e}}jka, Pavel and Novotn{\\'y}, Ond{\\v{r}}ej and Plchot, "
+         "Old{\\v{r}}ich and Burget, Luk{\\'a}{\\v{s}} and Diez S{\\'a}nchez, Mireia and "
+         "{\\v{C}}ernock{\\'y}, Jan", "year": "2017", "booktitle": INTERSPEECH,
+         "pages": "1567--1571", "doi": "10.21437/Interspeech.2017-803",
+         "title": "Analysis of Score Normalization in Multilingual Speaker Recognition"},
+        ("attacker:informed + suite",),
+    ),
+    Reference(
+        "chandra2026rank", "misc",
+        {"author": "Chandra, Shilpa and others", "year": "2026", "eprint": "2605.07291",
+         "archiveprefix": "arXiv",
+         "title": "Evaluating voice anonymisation using similarity rank disclosure"},
+        ("rank_bits", "worst_rank_bits"),
+    ),
+    Reference(
         "desplanques2020ecapa", "inproceedings",
         {"author": "Desplanques, Brecht and Thienpondt, Jenthe and Demuynck, Kris",
          "year": "2020", "booktitle": INTERSPEECH,
          "title": "{ECAPA-TDNN}: Emphasized Channel Attention, Propagation and Aggregation in "
          "{TDNN} Based Speaker Verification"},
-        ("encoder:ecapa-voxceleb",),
+        ("encoder:ecapa-voxceleb", "encoder:ecapa-pooled"),
     ),
     Reference(
         "wang2023wespeaker", "inproceedings",
@@ -127,7 +152,9 @@ REFERENCES = (
     ),
     Reference(
         "franzreb2025private", "inproceedings",
-        {"author": "Franzreb, Carlos and others", "year": "2025", "booktitle": INTERSPEECH,
+        {"author": "Franzreb, Carlos and Das, Arnab and Polzehl, Tim and M{\\\"o}ller, Sebastian",
+         "year": "2025", "booktitle": INTERSPEECH, "eprint": "2505.17584",
+         "archiveprefix": "arXiv",
          "title": "Private {kNN-VC}: Interpretable Anonymization of Converted Speech"},
         ("anonymizer:private-knn",),
     ),
@@ -143,7 +170,7 @@ REFERENCES = (
         {"author": "Radford, Alec and others", "year": "2023",
          "booktitle": "International Conference on Machine Learning",
          "title": "Robust Speech Recognition via Large-Scale Weak Supervision"},
-        ("wer",),
+        ("wer", "anonymizer:transcribe"),
     ),
     Reference(
         "reddy2022dnsmos", "inproceedings",

@@ -22,6 +22,9 @@ class Toy:
     identity = "toy"
     words = {"a": 0.5, "b": 0.2, "ab": 0.2}  # noqa: RUF012
 
+    def unigrams(self) -> dict[str, float]:
+        return {word: math.log(p) for word, p in self.words.items()}
+
     def log_prob(self, word: str, context: Sequence[str]) -> float:
         before = context[-1] if context else START
         return math.log(self.words.get(word, 0.01) * (0.3 if before == word else 1.0))
@@ -89,6 +92,17 @@ def test_a_bonus_for_words_makes_more_of_them() -> None:
     few = best_text(log_probs, ALPHABET, model=Toy(), search=Search(bonus=-3.0))
     many = best_text(log_probs, ALPHABET, model=Toy(), search=Search(bonus=3.0))
     assert (few, many) == ("ab", "a b")
+
+
+def test_an_unknown_word_pays_for_its_letters() -> None:
+    """Else one word that nobody knows would be cheaper than several that everybody does."""
+    probs = np.full((5, 4), 1e-4)
+    probs[0, 2] = probs[1, 3] = probs[3, 2] = probs[4, 3] = 1.0
+    probs[2, BLANK] = probs[2, 1] = 0.5
+    search = Search(weight=1.0, bonus=-0.5)
+    assert best_text(np.log(probs).astype(np.float32), ALPHABET, model=Toy(), search=search) == (
+        "ab ab"
+    )
 
 
 def test_a_narrow_beam_still_reads_what_is_plain() -> None:

@@ -31,6 +31,12 @@ def test_speakers_take_turns(owners: list[int], most: int, seed: int) -> None:
             assert have[a] <= have[b] + 1 or have[b] == all_of[b]
 
 
+def test_who_speaks_most_is_not_heard_most() -> None:
+    rows = [Utterance(f"p{i}", Path("x"), f"s{max(0, i - 19) % 3}", text="a") for i in range(24)]
+    kept = in_turn(rows, 5)
+    assert Counter(row.speaker for row in kept) == {"s0": 2, "s1": 2, "s2": 1}
+
+
 def test_rates_and_losses_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """A recogniser that misses the first word of slices: a quarter wrong, and all of it loss."""
 

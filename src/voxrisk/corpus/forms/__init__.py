@@ -17,6 +17,7 @@ from voxrisk.corpus.forms import (
     libritts,
     manifest,
     parquet,
+    tars,
     vctk,
     voiceprivacy,
 )
@@ -46,6 +47,7 @@ FORMS = tuple(
         voiceprivacy,
         kaldi,
         lhotse,
+        tars,
         vctk,
         libritts,
         librispeech,
@@ -62,5 +64,6 @@ def recognise(path: Path) -> Form:
     raise InputError(
         f"{path}: not a corpus; known are a folder with one sub-folder of audio for each speaker, "
         "a manifest (CSV, TSV or Parquet with the columns utterance, path, speaker), a Kaldi or "
-        "VoicePrivacy data directory, LibriSpeech, LibriTTS, VCTK, Common Voice, lhotse manifests"
+        "VoicePrivacy data directory, LibriSpeech, LibriTTS, VCTK, Common Voice, lhotse manifests, "
+        "tars of WebDataset or lhotse Shar"
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from voxrisk.corpus.table import COLUMNS, NUMBERS, REQUIRED, Located, Utterance, read_gender
 from voxrisk.files.numbers import read_number
+from voxrisk.files.places import place_at
 from voxrisk.files.text import open_text
 from voxrisk.types import InputError
 
@@ -64,19 +65,25 @@ def read(path: Path) -> Iterator[Located]:
 
 def column_names(header: list[str], file: Path) -> list[str]:
     """The columns of a header under our names, in their order."""
-    names = [name.strip() for name in header]
-    for standard, others in ALIASES.items():
-        if standard not in names:
-            names = [
-                standard if name.lower() in others and standard not in names[:i] else name
-                for i, name in enumerate(names)
-            ]
+    names = our_names(header)
     if missing := [name for name in REQUIRED if name not in names]:
         raise InputError(
             f"{file} line 1: no column {', '.join(missing)} (there is {', '.join(names) or 'none'})"
         )
     if twice := {name for name in names if names.count(name) > 1}:
         raise InputError(f"{file} line 1: the column {', '.join(sorted(twice))} is there twice")
+    return names
+
+
+def our_names(names: list[str]) -> list[str]:
+    """Names of columns as we call them; those that say nothing to us stay as they are."""
+    names = [name.strip() for name in names]
+    for standard, others in ALIASES.items():
+        if standard not in names:
+            names = [
+                standard if name.lower() in others and standard not in names[:i] else name
+                for i, name in enumerate(names)
+            ]
     return names
 
 
@@ -95,7 +102,7 @@ def utterance(row: Mapping[str, str], where: str, base: Path) -> Utterance:
             values[name] = number(text, name, where)
         else:
             values[name] = read_gender(text, where) if name == "gender" else text
-    values["path"] = base / str(values["path"])
+    values["path"] = place_at(base, str(values["path"]))
     start, end = values.get("start"), values.get("end")
     if isinstance(end, float) and end <= (start if isinstance(start, float) else 0.0):
         raise InputError(f"{where}: end {end} is not after start {start or 0.0}")

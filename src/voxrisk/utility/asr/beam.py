@@ -146,12 +146,11 @@ class _Known:
     """The words of a language model, and what it was asked before."""
 
     def __init__(self, model: LanguageModel) -> None:
-        self.known = frozenset(model.words)
+        self.known = model.unigrams()
         self.log_prob = functools.lru_cache(maxsize=1 << 20)(model.log_prob)
         self.unknown = model.log_prob("\0", ())
         self.ahead: dict[str, float] = {}
-        for word in self.known:
-            alone = model.log_prob(word, ())
+        for word, alone in self.known.items():
             for end in range(1, len(word) + 1):
                 if alone > self.ahead.get(word[:end], NEVER):
                     self.ahead[word[:end]] = alone

@@ -21,14 +21,14 @@ class Recipe:
     """
 
     frames: str = "whisper"
-    width: int = 192
-    blocks: int = 2
+    width: int = 128
+    blocks: int = 1
     kernel: int = 3
     stride: int = 1
     dropout: float = 0.15
     batch_seconds: float = 30.0
     steps: int = 600
-    rate: float = 5e-3
+    rate: float = 6e-3
 
 
 RECIPES: Mapping[str, Recipe] = {
