@@ -267,7 +267,7 @@ NOTICES: dict[str, Wording] = {
     "undefined": Wording("note", "{figure} cannot be given: {why}."),
     "next_language": Wording(
         "next",
-        "Name the language of the speech (--language), take a recogniser that knows it (--asr), or "
+        "Name the language of the speech: --language, with a recogniser that knows it (--asr), or "
         "bring the right transcripts. The recogniser gave {found} before any protection, so "
         "nothing is known about words; what attackers can do does not depend on it.",
     ),
