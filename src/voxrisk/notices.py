@@ -119,6 +119,18 @@ NOTICES: dict[str, Wording] = {
         "The speech recogniser gets {before:.0%} of the words of the original speech wrong: it "
         "does not fit this speech, or the transcripts do not. No loss of words can be stated.",
     ),
+    "words_hard": Wording(
+        "note",
+        "The speech recogniser gets {before:.0%} of the words of the original speech wrong "
+        "already: this speech is hard for it. What protection costs is seen better with a stronger "
+        "one (--asr).",
+    ),
+    "characters_hard": Wording(
+        "note",
+        "The speech recogniser gets {before:.0%} of the characters of the original speech wrong "
+        "already: this speech is hard for it. What protection costs is seen better with a stronger "
+        "one (--asr).",
+    ),
     "characters_lost": Wording(
         "serious",
         "A speech recogniser gets {after:.0%} of the characters wrong after this protection "

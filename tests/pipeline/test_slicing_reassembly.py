@@ -139,6 +139,23 @@ def test_the_study_attacks_words_and_sound_and_says_who_undoes_slices_best(
     assert 'select name="length"' in page
 
 
+def test_the_clean_cut_shares_no_samples_and_the_pause_gives_slices_away(
+    corpora: tuple[Path, Path, Path], plain_encoder: str, tmp_path: Path
+) -> None:
+    own, _, words = corpora
+    found = {}
+    for cut in ("pause", "clean"):
+        chosen = Slicing(
+            corpus=own, alignment=words, encoder=plain_encoder, effort="quick", cut=cut,
+            durations=(0.5,), privacy=False, utility=False, text=False,
+        )  # fmt: skip
+        results = study_slicing(chosen, tmp_path / cut)
+        row = next(r for r in results.successors if r.attacker == "equal samples")
+        found[cut] = row.figures["precision_at_1"].value
+    assert found["pause"] > 0.5
+    assert found["clean"] == 0.0
+
+
 def test_utterances_of_one_slice_have_no_order_and_it_is_said(
     corpora: tuple[Path, Path, Path], plain_encoder: str, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from voxrisk.corpus import read_corpus, write_corpus
+from voxrisk.corpus import Utterance, read_corpus, write_corpus
 from voxrisk.corpus.demo import make_demo
 from voxrisk.pipeline.evaluate import evaluate_speech
 from voxrisk.pipeline.evaluation import Evaluation
@@ -59,6 +59,13 @@ def run(
 ) -> tuple[Path, SlicingResults]:
     folder = tmp_path_factory.mktemp("run")
     return folder, study_slicing(chosen(corpus, words, plain_encoder), folder)
+
+
+def few(corpus: Path, speakers: int = 3) -> list[Utterance]:
+    """The speech of some of the speakers."""
+    rows = read_corpus(corpus)
+    kept = sorted({row.speaker for row in rows})[:speakers]
+    return [row for row in rows if row.speaker in kept]
 
 
 def chosen(corpus: Path, words: Path | None, encoder: str, **more: Any) -> Slicing:
@@ -127,9 +134,9 @@ def test_pieces_are_tried_where_their_utterance_was(corpus: Path) -> None:
 def test_without_transcripts_slices_are_cut_at_fixed_times_and_it_is_said(
     corpus: Path, plain_encoder: str, tmp_path: Path
 ) -> None:
-    silent = [replace(row, text=None) for row in read_corpus(corpus)]
+    silent = [replace(row, text=None) for row in few(corpus)]
     write_corpus(tmp_path / "speech.csv", silent)
-    asked = chosen(tmp_path / "speech.csv", None, plain_encoder, anonymizer=None)
+    asked = chosen(tmp_path / "speech.csv", None, plain_encoder, anonymizer=None, durations=(1.0,))
     results = study_slicing(asked, tmp_path / "run")
     assert results.fixed
     assert "slicing_no_text" in {n.code for n in results.notices}
@@ -141,9 +148,9 @@ def test_without_transcripts_slices_are_cut_at_fixed_times_and_it_is_said(
 def test_another_language_is_cut_at_fixed_times(
     corpus: Path, plain_encoder: str, tmp_path: Path
 ) -> None:
-    german = [replace(row, language="de") for row in read_corpus(corpus)]
+    german = [replace(row, language="de") for row in few(corpus)]
     write_corpus(tmp_path / "speech.csv", german)
-    asked = chosen(tmp_path / "speech.csv", None, plain_encoder, anonymizer=None)
+    asked = chosen(tmp_path / "speech.csv", None, plain_encoder, anonymizer=None, durations=(1.0,))
     results = study_slicing(asked, tmp_path / "run")
     assert results.fixed
     assert "--alignment" in next(n.text for n in results.notices if n.code == "slicing_language")
@@ -169,8 +176,10 @@ def test_another_study_is_not_written_over(
 
 def test_killed_and_started_again_it_goes_on(corpus: Path, words: Path, tmp_path: Path) -> None:
     """The same bytes as of a run that nobody disturbed, and finished stages are not done again."""
+    speech = tmp_path / "speech.csv"
+    write_corpus(speech, few(corpus, 2))
     command = [
-        sys.executable, "-m", "voxrisk", "slicing", str(corpus), "--alignment", str(words),
+        sys.executable, "-m", "voxrisk", "slicing", str(speech), "--alignment", str(words),
         "--duration", "0.5", "--encoder", "prosody", "--effort", "quick",
         "--no-text", "--no-speech", "--no-utility", "-o",
     ]  # fmt: skip
@@ -179,15 +188,15 @@ def test_killed_and_started_again_it_goes_on(corpus: Path, words: Path, tmp_path
     process = subprocess.Popen(
         [*command, str(killed)], start_new_session=True, stderr=subprocess.DEVNULL
     )
-    while not list((killed / "stages").glob("slice-*/done.json")) and process.poll() is None:
+    while not list((killed / "stages").glob("embed-*/done.json")) and process.poll() is None:
         time.sleep(0.05)
     assert process.poll() is None, "it ended before it could be killed"
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    sliced = next((killed / "stages").glob("slice-*/done.json"))
-    before = sliced.stat().st_mtime_ns
+    embedded = next((killed / "stages").glob("embed-*/done.json"))
+    before = embedded.stat().st_mtime_ns
     subprocess.run([*command, str(killed)], check=True, capture_output=True)
-    assert sliced.stat().st_mtime_ns == before
+    assert embedded.stat().st_mtime_ns == before
     for name in ("results.json", "slicing.csv", "duration.svg", "report.html"):
         assert (killed / name).read_bytes() == (whole / name).read_bytes(), name
 

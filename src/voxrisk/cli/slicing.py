@@ -51,6 +51,10 @@ def slicing(
     language_model: Annotated[
         Path | None, typer.Option(help="Language model of the text attack, ARPA; else embedded.")
     ] = None,
+    neural: Annotated[
+        list[str] | None,
+        typer.Option(help="A neural model of the text attack too: smollm2, minilm; repeat."),
+    ] = None,
     encoder: Annotated[str, typer.Option(help="Speaker encoder.")] = "ecapa-voxceleb",
     effort: Annotated[str, typer.Option(help="quick, standard or paper.")] = "standard",
     enroll: Annotated[
@@ -104,6 +108,7 @@ def slicing(
         alignment=alignment,
         cut=cut,
         language_model=language_model,
+        neural=tuple(neural or ()),
         encoder=encoder,
         effort=effort,
         sets=pair_lists(enroll or [], trials or []),

@@ -16,6 +16,7 @@ from voxrisk.types import MissingExtraError
 from voxrisk.utility.transcripts import choose_recogniser, spoken_languages, unheard
 
 MANY_WORDS = 0.4  # share of wrong words
+HARD = 0.3  # share of words of original speech that are wrong: a recogniser that struggles
 NAMES = {"wer": "words", "cer": "characters"}  # also of the notices
 
 
@@ -115,9 +116,10 @@ def word_notices(utility: UtilityResult) -> list[Notice]:
         return []
     if name in utility.untrusted:
         return [notice(f"{NAMES[name]}_untrusted", before=before.value)]
+    hard = [notice(f"{NAMES[name]}_hard", before=before.value)] if before.value > HARD else []
     if after.value < max(MANY_WORDS, 2 * before.value):
-        return []
-    return [notice(f"{NAMES[name]}_lost", before=before.value, after=after.value)]
+        return hard
+    return [notice(f"{NAMES[name]}_lost", before=before.value, after=after.value), *hard]
 
 
 def transcripts_control(utility: UtilityResult) -> Control | None:

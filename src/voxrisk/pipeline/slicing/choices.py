@@ -36,6 +36,7 @@ class Slicing:
         sets: Lists of enrolments and trials, where not those that come with the speech.
         split: ``official`` or ``own``.
         language_model: Of the attack on text: an ARPA file; None: the embedded one.
+        neural: Neural models that are asked about the order of words too.
         privacy: Whether to measure how well speakers are recognised.
         text: Whether to attack the order of the words.
         speech: Whether to attack the order of the sound.
@@ -64,6 +65,7 @@ class Slicing:
     sets: tuple[Lists, ...] = ()
     split: str = "official"
     language_model: Path | None = None
+    neural: tuple[str, ...] = ()
     privacy: bool = True
     text: bool = True
     speech: bool = True

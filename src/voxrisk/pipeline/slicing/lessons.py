@@ -16,7 +16,7 @@ from voxrisk.pipeline.slicing.material import Material, slices_of
 from voxrisk.pipeline.speech import anonymize_stage, limited, usable_rows
 from voxrisk.pipeline.stages import digest_corpus
 from voxrisk.slicing_results import ANONYMIZED, CLEAR
-from voxrisk.types import InputError, MissingExtraError
+from voxrisk.types import InputError, MissingExtraError, require
 
 
 def training_speech(material: Material) -> dict[str, list[Utterance]]:
@@ -99,16 +99,19 @@ def successor_net(
     It learns from slices of the usual lengths, whatever lengths are asked about: one network
     serves all.
     """
+    require("torch", extra="attack")
+    from voxrisk.attack.successor_net import mel_frames
+    from voxrisk.attack.successor_training import EPOCHS, Lessons, train_successor
+
     pieces = training_slices(material, condition, speech, DURATIONS)
     inputs = {
         "slices": [p.digest for p in pieces],
         "orders": hash_of([slices_of(p).place for p in pieces]),
         "seed": material.chosen.seed,
+        "epochs": EPOCHS,
     }
 
     def make(folder: Path) -> None:
-        from voxrisk.attack.successor_net import mel_frames
-        from voxrisk.attack.successor_training import Lessons, train_successor
 
         frames, successor, start = [], [], 0
         for part in pieces:

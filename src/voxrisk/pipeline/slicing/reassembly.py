@@ -142,7 +142,7 @@ def _draw(
         "cut": chosen.cut,
         "net": net.name if net else None,
         "encoder": chosen.encoder,
-        "text": chosen.text and str(chosen.language_model),
+        "text": [chosen.text, str(chosen.language_model), chosen.neural],
         "seed": chosen.seed,
     }
 

@@ -16,7 +16,7 @@ from voxrisk.pipeline.evaluation import (
     yaml_hidden,
 )
 from voxrisk.pipeline.methods import drawn_methods
-from voxrisk.pipeline.sharing import shown_choice, shown_options
+from voxrisk.pipeline.sharing import shown_choice, shown_options, shown_reason
 from voxrisk.pipeline.slicing.choices import Slicing
 from voxrisk.pipeline.slicing.listeners import listen
 from voxrisk.pipeline.slicing.material import Found, Material, prepare
@@ -86,7 +86,9 @@ def _results(material: Material, found: Found) -> SlicingResults:
         successors=tuple(found.successors),
         restored=tuple(found.restored),
         recommendation=Recommendation(duration=None, reason=""),
-        missing=found.missing,
+        missing={
+            part: why if chosen.reveal else shown_reason(why) for part, why in found.missing.items()
+        },
         notices=tuple(
             n if chosen.reveal else replace(n, speakers=()).pseudonymous({}) for n in found.notices
         ),
@@ -105,7 +107,7 @@ def _choices(chosen: Slicing) -> dict[str, Any]:
     kept = {"durations", "seed", "effort", "encoder"}  # said even where they are the default
     plain = {one.name: getattr(chosen, one.name) for one in fields(Slicing)}
     plain |= {"options": dict(chosen.options), "sets": plain_sets(chosen.sets)}
-    plain["durations"] = list(chosen.durations)
+    plain |= {"durations": list(chosen.durations), "neural": list(chosen.neural)}
     default = {one.name: one.default for one in fields(Slicing)}
     return {
         name: value

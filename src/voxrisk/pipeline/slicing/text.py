@@ -72,14 +72,16 @@ def _attacked(material: Material, slices: Slices, duration: float) -> _Kept:
     inputs = {
         "slices": hash_of(slices.speaker, slices.source, slices.place, slices.words),
         "model": model.identity,
+        "neural": chosen.neural,
         "seed": chosen.seed,
         "confidence": chosen.confidence,
     }
 
     def make(folder: Path) -> None:
         done = text_attack(
-            slices, language_model=model, confidence=chosen.confidence, seed=chosen.seed
-        )
+            slices, language_model=model, neural=chosen.neural,
+            confidence=chosen.confidence, seed=chosen.seed,
+        )  # fmt: skip
         whole = whole_utterances(
             done.scorer, slices, confidence=chosen.confidence, seed=chosen.seed
         )
@@ -107,6 +109,6 @@ def word_scorers(chosen: Slicing, slices: Slices) -> dict[str, Scorer]:
     if not chosen.text or not any(slices.words):
         return {}
     try:
-        return text_scorers(slices, language_model=language_model(chosen))
+        return text_scorers(slices, language_model=language_model(chosen), neural=chosen.neural)
     except (InputError, MissingExtraError):
         return {}  # said by the attack on text

@@ -1,7 +1,7 @@
 """What slices cost: word errors of a ready recogniser that hears them, and of one they trained."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from voxrisk.corpus import Utterance
 from voxrisk.language.ngram import embedded_model
@@ -22,7 +22,8 @@ def hear(material: Material, found: Found) -> None:
     if material.words["clear"] is None:
         found.missing["utility"] = "nobody knows which words a slice holds"
         return
-    for part in (_ready, _trained):
+    speech = training_speech(material)  # what is wrong with it ends the run: the user can mend it
+    for part in (_ready, functools.partial(_trained, speech=speech)):
         try:
             found.utility += part(material)
         except (InputError, MissingExtraError) as error:
@@ -56,9 +57,8 @@ def _ready(material: Material) -> list[UtilityRow]:
     ]
 
 
-def _trained(material: Material) -> list[UtilityRow]:
+def _trained(material: Material, *, speech: Mapping[str, Sequence[Utterance]]) -> list[UtilityRow]:
     chosen = material.chosen
-    speech = training_speech(material)
     if not speech:
         return []
     training: dict[Key, Sequence[Utterance]] = {}
