@@ -26,9 +26,10 @@ browser:
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; } || \
 	  echo "no Chromium: the tests of the report in a browser will be skipped"
 
-# A process for each core, a file of tests to each; a second thread in any of them would only get in the way.
+# A process for each core, a file of tests to each, the longest first; a second thread in any of them would only
+# get in the way. The slowest tests are told at the end: a test takes seconds, or it says why.
 test: $(VENV)/installed browser lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --durations 15 $(PYTEST_ARGS)
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,6 +40,19 @@ def slowly(samples, *, rate, target, seed):
 """
 
 
+def patient(start: Callable[[], Any]) -> Any:
+    """Ray gives its parts 30 seconds to start, which beside much other work can be too little."""
+    for left in (2, 1, 0):
+        try:
+            return start()
+        except Exception as error:
+            if "timed out during startup" not in str(error):
+                raise
+            if not left:
+                pytest.skip(f"this machine is too busy to start Ray: {error}")
+    return None
+
+
 class Nodes:
     """A head without cores and two nodes of one core each, on this machine."""
 
@@ -48,10 +62,11 @@ class Nodes:
         # A node that is gone should be known to be gone in seconds, not in half a minute.
         health = {"health_check_period_ms": 1000, "health_check_failure_threshold": 4}
         head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": STORE}
-        self.cluster = Cluster(True, head_node_args={**head, "_system_config": health})
-        self.nodes = [
-            self.cluster.add_node(num_cpus=1, object_store_memory=STORE) for _ in range(2)
-        ]
+        node = {"num_cpus": 1, "object_store_memory": STORE}
+        self.cluster = patient(
+            lambda: Cluster(True, head_node_args={**head, "_system_config": health})
+        )
+        self.nodes = [patient(lambda: self.cluster.add_node(**node)) for _ in range(2)]
 
     def kill_one(self) -> None:
         """As a power cut would."""

@@ -26,6 +26,7 @@ from voxrisk.types import InputError, require
 
 AHEAD = 2  # items a worker has in hand: the next is there when one is done
 MOST_LOSSES = 4  # workers that one item may take with it
+START_TRIES = 3  # Ray gives its own parts 30 seconds to be there
 SILENCE_SECONDS = 30.0
 GIGABYTE = 2**30
 SHARE = (
@@ -117,13 +118,24 @@ class Crew:
                     raise
                 log.info("ray: no cluster runs here; one is started on this machine")
                 cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
-                self._ray.init("local", num_cpus=cores, include_dashboard=False, **quiet)
-        except (ConnectionError, RuntimeError, ValueError, ImportError) as error:
+                self._start(num_cpus=cores, include_dashboard=False, **quiet)
+        except Exception as error:  # of many kinds: network, versions, a start that took too long
             where = address or os.environ.get("RAY_ADDRESS") or "this machine"
             raise InputError(
                 f"no Ray cluster answers at {where} ({error}); start one with `ray start --head`, "
                 "or give --engine ray://host:10001"
             ) from error
+
+    def _start(self, **settings: Any) -> None:
+        """Start Ray here; on a machine that is very busy it may need more than one try."""
+        for left in reversed(range(START_TRIES)):
+            try:
+                self._ray.init("local", **settings)
+                return
+            except Exception as error:
+                self._ray.shutdown()
+                if not left or "timed out" not in str(error):
+                    raise
 
     def size(self, device: str = "cpu") -> int:
         """How many workers the cluster has room for as it is now, at least 1."""

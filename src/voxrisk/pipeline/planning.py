@@ -144,9 +144,8 @@ class Plan:
     def text(self) -> str:
         """For people."""
         counts = sorted({self.workers, *MANY})
-        head = [
-            f"{count} workers" + (" (here)" if count == self.workers else "") for count in counts
-        ]
+        here = {self.workers: " (here)"}
+        head = [f"{n} worker{'s' if n > 1 else ''}{here.get(n, '')}" for n in counts]
         rows = [["", *head]]
         for step in self.steps:
             mark = "" if (step.stage, step.what) in self.paces else " *"
