@@ -5,17 +5,22 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test browser lint fuzz bench kills audit docs clean
+.PHONY: demo test browser lint fuzz bench kills audit wheel docs clean
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("voxrisk needs Python 3.11 or later; this is %s. Try: make PYTHON=python3.11" % sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
-	$(PYTHON) -m venv $(VENV)
-	$(PIP) --editable '.[test,lint]'
+	@echo "1/3  making $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@echo "2/3  installing voxrisk with all extras and test tools: about 2 GB, a few minutes the first time"
+	@$(subst --quiet,,$(PIP)) --progress-bar off --editable '.[test,lint]'
+	@echo "3/3  installing SpeechBrain, an oracle of the tests"
 	# SpeechBrain is an oracle of the tests; its own dependencies would pull CUDA, so it comes without.
-	$(PIP) --no-deps speechbrain hyperpyyaml ruamel.yaml
-	touch $@
+	@$(PIP) --no-deps speechbrain hyperpyyaml ruamel.yaml
+	@touch $@
+	@echo "installed; the next run begins at once"
 
 demo: $(VENV)/installed
+	@echo "evaluating two anonymizers on synthetic voices: about four minutes on 2 cores"
 	$(BIN)/voxrisk demo -o demo --force
 
 # The tests of the report need a browser. Where it may (root with apt), this installs one; elsewhere
@@ -26,9 +31,10 @@ browser:
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; } || \
 	  echo "no Chromium: the tests of the report in a browser will be skipped"
 
-# A process for each core, a file of tests to each; a second thread in any of them would only get in the way.
+# A process for each core, a file of tests to each, the longest first; a second thread in any of them would only
+# get in the way. The slowest tests are told at the end: a test takes seconds, or it says why.
 test: $(VENV)/installed browser lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --durations 15 $(PYTEST_ARGS)
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
@@ -55,10 +61,19 @@ audit: $(VENV)/installed
 	$(VENV)/audit/bin/pip install --quiet pip-audit
 	$(VENV)/audit/bin/pip-audit --strict --no-deps --disable-pip --requirement constraints.txt
 
+# What a release needs: the archives, their metadata, and the wheel in an empty environment outside the
+# repository, first alone (voxrisk measure), then with all extras (voxrisk demo). Needs the package index.
+wheel: $(VENV)/installed
+	rm -rf dist
+	$(BIN)/python -m build
+	$(PYTHON) -m venv $(VENV)/twine && $(VENV)/twine/bin/pip install --quiet twine
+	$(VENV)/twine/bin/twine check --strict dist/*
+	$(BIN)/python tests/empty_environment.py dist/*.whl
+
 # The pages of docs/ as a site that can be read from disk: open site/index.html.
 docs: $(VENV)/installed
 	$(PIP) --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) demo site .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) demo dist site .pytest_cache .mypy_cache .ruff_cache

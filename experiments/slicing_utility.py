@@ -119,7 +119,8 @@ def main() -> None:
     parser.add_argument("--words", type=Path, required=True)
     parser.add_argument("--store", type=Path, required=True)
     parser.add_argument("--recipe", default="whisper", choices=list(RECIPES))
-    parser.add_argument("--steps", type=int, help="Instead of those of the recipe.")
+    for name, kind in (("steps", int), ("width", int), ("blocks", int), ("rate", float)):
+        parser.add_argument(f"--{name}", type=kind, help="Instead of that of the recipe.")
     parser.add_argument("--hours", type=float, help="Else as much as the smallest set has.")
     parser.add_argument("--per-speaker", type=int, default=0, help="Test utterances; 0: all.")
     parser.add_argument("--only", choices=[CLEAR, ANONYMIZED], help="Training speech.")
@@ -154,13 +155,14 @@ def main() -> None:
             drawn[key] = tuple(
                 replace(r, text=texts[(i + len(rows) // 2) % len(rows)]) for i, r in enumerate(rows)
             )
-    recipe = RECIPES[given.recipe]
+    changed = {name: getattr(given, name) for name in ("steps", "width", "blocks", "rate")}
+    changed = {name: value for name, value in changed.items() if value is not None}
     show(
         slice_utility(
             {key: rows for key, rows in drawn.items() if given.only in (None, key[0])},
             testing,
             Store(given.store),
-            recipe=replace(recipe, steps=given.steps) if given.steps else recipe,
+            recipe=replace(RECIPES[given.recipe], **changed),
             load_model=embedded_model,
             search=Search(beam=given.beam),
             workers=given.workers,

@@ -15,6 +15,33 @@ from voxrisk.types import Embeddings
 settings.register_profile("voxrisk", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("voxrisk")
 
+# Side by side, each process of tests keeps to a core of its own: whatever it starts would else take
+# all cores for itself, load every model once for each, and get in the way of the others.
+if (worker := os.environ.get("PYTEST_XDIST_WORKER")) and hasattr(os, "sched_setaffinity"):
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
+
+# The longest files begin first (`--no-loadscope-reorder`), or one core would wait for the last.
+LONGEST = (
+    "pipeline/test_evaluate.py",
+    "pipeline/test_sabotage.py",
+    "tests/test_kills.py",
+    "pipeline/test_leaks.py",
+    "pipeline/test_flow.py",
+    "pipeline/test_given.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Bring the longest files to the front; all others stay where they are."""
+
+    def place(item: pytest.Item) -> int:
+        path = item.path.as_posix()
+        return next((i for i, end in enumerate(LONGEST) if path.endswith(end)), len(LONGEST))
+
+    items.sort(key=place)
+
+
 SHARED = Path(os.environ.get("VOXRISK_SHARED", Path(__file__).parents[2] / "shared"))
 
 

@@ -16,7 +16,7 @@ from voxrisk.files.errors import reading
 from voxrisk.files.limits import MOST_RESULTS, refuse_size
 from voxrisk.files.unknown import refuse_unknown
 from voxrisk.notices import Notice
-from voxrisk.types import Estimate, InputError
+from voxrisk.types import Estimate, InputError, as_path
 
 SCHEMA = 2
 FILE = "results.json"
@@ -563,7 +563,7 @@ class Results:
         Raises:
             InputError: If there is no such file, it is not of this kind, or its schema is another.
         """
-        path = Path(run)
+        path = as_path(run, "a run")
         path = path / FILE if path.is_dir() else path
         if not path.is_file():
             raise InputError(f"{path} is not there; give the folder that voxrisk wrote with -o")

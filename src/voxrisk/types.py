@@ -2,8 +2,10 @@
 
 import importlib
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +102,19 @@ class Estimate:
         return cls(**{**plain, "interval": Interval(**interval) if interval else None})
 
 
+def as_path(given: object, what: str) -> Path:
+    """A path that somebody gave as text or as a path.
+
+    >>> as_path(3, "a corpus")
+    Traceback (most recent call last):
+    ...
+    voxrisk.types.InputError: a corpus is given by its path, and this is 3 (int)
+    """
+    if isinstance(given, str | os.PathLike):
+        return Path(given)
+    raise InputError(f"{what} is given by its path, and this is {given!r} ({type(given).__name__})")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Embeddings:
     """What a speaker embedding extractor made of some utterances; row i is utterance i.
@@ -123,8 +138,18 @@ class Embeddings:
     def __post_init__(self) -> None:
         import numpy as np
 
-        names, speakers, vectors = self.utterance, self.speaker, self.vectors
         where = self.source
+        try:
+            vectors = np.asarray(self.vectors)
+            if not np.issubdtype(vectors.dtype, np.floating):
+                vectors = vectors.astype(np.float32)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{where}: embeddings must be numbers ({error})") from error
+        names, speakers = (
+            np.atleast_1d(np.asarray(v, str)) for v in (self.utterance, self.speaker)
+        )
+        for key, value in (("utterance", names), ("speaker", speakers), ("vectors", vectors)):
+            object.__setattr__(self, key, value)  # lists will do
         if vectors.ndim != 2 or not vectors.size:
             raise InputError(
                 f"{where}: embeddings have shape {vectors.shape}; "

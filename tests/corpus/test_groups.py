@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxrisk.corpus import Utterance
+from voxrisk.corpus.attributes import read_attribute
 from voxrisk.corpus.groups import SEVERAL, SMALLEST, UNKNOWN, group_speakers
 
 
@@ -53,3 +54,13 @@ def test_who_has_two_values_is_in_neither_group() -> None:
     one, two = people(["calm", "angry"], "emotion")
     rows = [one, Utterance("u9", Path("x"), one.speaker, extra={"emotion": "angry"}), two]
     assert group_speakers(rows, "emotion").member == {"s0": SEVERAL, "s1": "angry"}
+
+
+def test_nobody_is_1234_years_old() -> None:
+    """AudioMNIST has such a speaker, and a band "30 to 1234" would be a false figure."""
+    ages = ["22", "24", "25", "26", "27", "30", "31", "32", "33", "34", "1234"]
+    rows = [Utterance(f"u{i}", Path("x"), f"s{i}", age=a) for i, a in enumerate(ages)]
+    found = group_speakers(rows, "age")
+    assert found.order == ("22 to 27", "30 to 34", UNKNOWN)
+    assert found.member["s10"] == UNKNOWN
+    assert read_attribute(rows, "age").unread == 1

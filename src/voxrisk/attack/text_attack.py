@@ -158,7 +158,7 @@ def whole_utterances(
     tables = dict(zip(POOLS, (np.zeros_like(speaker), speaker, source), strict=True))
     return {
         pool: restored_estimates(
-            reassemble(scorer, len(slices), table), successor, speaker, table,
+            reassemble(scorer, len(slices), table, seed=seed), successor, speaker, table,
             confidence=confidence, seed=seed,
         )
         for pool, table in tables.items()

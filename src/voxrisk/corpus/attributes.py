@@ -18,6 +18,7 @@ FEWEST = 3  # speakers of a class: two to learn from while one is tested
 MOST_CLASSES = 50
 GROUPS = 4  # of a number
 FEW_VALUES = 8  # so many different numbers are classes, except for an age
+OLDEST = 120  # years
 IDENTITY = ("utterance", "path", "speaker", "text", "duration", "start", "end")
 UNKNOWN = {"", "-", "?", "n/a", "na", "nan", "none", "null", "unk", "unknown", "not known"}
 YEARS = re.compile(r"[+-]?\d+([.,]\d+)?(?=\s*(years?( old)?|yrs?|y|yo)?\Z)", re.IGNORECASE)
@@ -83,6 +84,17 @@ def read_number(text: str) -> float | None:
     return float(found[0].replace(",", ".")) if found else None
 
 
+def told_number(name: str, text: str) -> float | None:
+    """The number that a column tells; nobody is 1234 years old, so that is no age.
+
+    >>> told_number("age", "31"), told_number("age", "1234"), told_number("height", "1234")
+    (31.0, None, 1234.0)
+    """
+    number = read_number(text)
+    possible = name != "age" or (number is not None and 0 < number <= OLDEST)
+    return number if possible else None
+
+
 def read_attribute(rows: Sequence[Utterance], name: str) -> Attribute:
     """The attribute that a column holds.
 
@@ -105,7 +117,7 @@ def read_attribute(rows: Sequence[Utterance], name: str) -> Attribute:
     unlabelled = len(everybody - {speaker[u] for u in told})
     if not told:
         return Attribute(name, unlabelled=unlabelled, refused="it is not known of anybody")
-    numbers = {u: n for u, text in told.items() if (n := read_number(text)) is not None}
+    numbers = {u: n for u, text in told.items() if (n := told_number(name, text)) is not None}
     many = name == "age" or len(set(numbers.values())) > FEW_VALUES
     if many and 2 * len(numbers) > len(told):
         return _number(name, numbers, told, speaker, unlabelled)
@@ -123,7 +135,7 @@ def labels_like(
         if like.kind == "category":
             if text.casefold() in classes:
                 label[row.utterance] = classes[text.casefold()]
-        elif (number := read_number(text)) is not None:
+        elif (number := told_number(like.name, text)) is not None:
             value[row.utterance] = number
             label[row.utterance] = band_of(number, like.edges)
     return label, value

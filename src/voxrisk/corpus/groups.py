@@ -14,8 +14,8 @@ from voxrisk.corpus.attributes import (
     band_edges,
     band_of,
     known_value,
-    read_number,
     span_of,
+    told_number,
 )
 from voxrisk.corpus.table import Utterance
 
@@ -65,7 +65,7 @@ def group_speakers(rows: Sequence[Utterance], column: str, *, smallest: int = SM
         for speaker, said in told.items()
     }
     known = {s: text for s, text in value.items() if text not in (SEVERAL, UNKNOWN)}
-    numbers = {s: n for s, text in known.items() if (n := read_number(text)) is not None}
+    numbers = {s: n for s, text in known.items() if (n := told_number(column, text)) is not None}
     many = column == "age" or len(set(numbers.values())) > FEW_VALUES
     if many and 2 * len(numbers) > len(known):
         return _bands(column, value, numbers, smallest)

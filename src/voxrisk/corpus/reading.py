@@ -10,7 +10,7 @@ from voxrisk.corpus.table import Located, Utterance
 from voxrisk.files.errors import reading
 from voxrisk.files.places import open_place, place_exists, remote_address
 from voxrisk.files.text import refuse_unwritable
-from voxrisk.types import InputError
+from voxrisk.types import InputError, as_path
 
 
 def read_corpus(path: Path | str, *, audio: bool = True) -> list[Utterance]:
@@ -24,7 +24,7 @@ def read_corpus(path: Path | str, *, audio: bool = True) -> list[Utterance]:
         InputError: If the form is not recognised, a row is malformed, an id is used twice or
             audio is missing; the message names the file and the line.
     """
-    path = Path(path)
+    path = as_path(path, "a corpus")
     if remote_address(path) is not None and path.suffix != ".tar":
         return _read_remote(path, audio=audio)
     if remote_address(path) is None and not path.exists() and not any(path.parent.glob(path.name)):

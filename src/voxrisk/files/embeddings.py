@@ -27,7 +27,7 @@ from voxrisk.files.hdf5 import read_datasets
 from voxrisk.files.kaldi import read_utt2spk, read_vectors
 from voxrisk.files.limits import MOST_DIMENSIONS
 from voxrisk.files.tables import open_parquet, read_rows
-from voxrisk.types import Embeddings, InputError, require
+from voxrisk.types import Embeddings, InputError, as_path, require
 
 _TABLES = ("embeddings.npy", "embedding.npy", "xvectors.npy", "xvector.npy", "vectors.npy")
 _FILES = (
@@ -44,7 +44,7 @@ def read_embeddings(path: Path | str) -> Embeddings:
         InputError: If the form is unknown, something is missing beside it, or the content is bad;
             the message says which file and what to do.
     """
-    path = Path(path)
+    path = as_path(path, "a file of embeddings")
     if path.is_dir():
         return _read_folder(path)
     if not path.is_file():

@@ -65,6 +65,11 @@ def measure_scores(
         seed: Seed of the draws.
         confidence: Coverage of the intervals.
     """
+    if not isinstance(scored, Trials):
+        raise InputError(
+            "measure_scores takes voxrisk.Trials(scores, enroll_speaker, trial_speaker), and this "
+            f"is a {type(scored).__name__}"
+        )
     sizes = scored.sizes
     if scored.score.min() == scored.score.max():
         resamples = 0

@@ -89,12 +89,19 @@ def roc(target: ArrayLike, nontarget: ArrayLike) -> Roc:
 
 def _ordered(name: str, scores: ArrayLike) -> Floats:
     """Sorted copy of one class; NaN and infinity sort to the ends, so checking them is free."""
-    values = np.asarray(scores, dtype=np.float64)
+    values = _numbers(name, scores)
     check_shape(name, values)
     values = np.sort(values)
     if not (np.isfinite(values[0]) and np.isfinite(values[-1])):
         raise _not_finite(name, np.asarray(scores))
     return values
+
+
+def _numbers(name: str, scores: ArrayLike) -> Floats:
+    try:
+        return np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} scores must be numbers ({error})") from error
 
 
 def check_shape(name: str, scores: NDArray[Any]) -> None:
@@ -110,7 +117,7 @@ def check_shape(name: str, scores: NDArray[Any]) -> None:
 
 def check_scores(name: str, scores: ArrayLike) -> Floats:
     """One class as float64, in its own order; refuse what no metric can be computed from."""
-    values = np.asarray(scores, dtype=np.float64)
+    values = _numbers(name, scores)
     check_shape(name, values)
     if not np.isfinite(values).all():
         raise _not_finite(name, values)

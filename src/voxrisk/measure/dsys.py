@@ -5,6 +5,8 @@ protection systems", IEEE TIFS 2018; used by VoicePrivacy 2020 and 2022, under t
 Linkability by population size is another figure, see :mod:`voxrisk.measure.linking`.
 """
 
+from __future__ import annotations  # help() shows names of types, not a wall of them
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -6,6 +6,8 @@ file the definitions below can differ by a percentage point or more, so the name
 it is. The default everywhere is the convex hull.
 """
 
+from __future__ import annotations  # help() shows names of types, not a wall of them
+
 from numpy.typing import ArrayLike
 
 from voxrisk.measure import _kernels

@@ -53,7 +53,10 @@ class Trials:
         *,
         segment: Sequence[Any] | NDArray[Any] | None = None,
     ) -> None:
-        values = np.asarray(score, np.float64)
+        try:
+            values = np.asarray(score, np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"scores must be numbers ({error})") from error
         first, second = np.asarray(enroll_speaker), np.asarray(trial_speaker)
         segments = (
             np.arange(values.size, dtype=np.int32) if segment is None else np.asarray(segment)

@@ -4,6 +4,8 @@ Reference: Nautsch et al., "The Privacy ZEBRA: Zero Evidence Biometric Recogniti
 Interspeech 2020.
 """
 
+from __future__ import annotations  # help() shows names of types, not a wall of them
+
 from dataclasses import dataclass
 
 import numpy as np

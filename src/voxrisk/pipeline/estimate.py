@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from voxrisk.corpus import Utterance
-from voxrisk.corpus.attributes import columns_of, read_attribute
+from voxrisk.corpus.attributes import Attribute, columns_of, read_attribute
 from voxrisk.knowledge import ATTACKERS, Knowledge
+from voxrisk.pipeline.attribute_attacks import enough_speakers
 from voxrisk.pipeline.course import Course, Step, cores
 from voxrisk.pipeline.evaluation import Evaluation
 from voxrisk.pipeline.inference import DEFAULT, MOONSHINE, PROSODY
@@ -31,11 +32,14 @@ def expected_steps(chosen: Evaluation, stages: Stages) -> list[Step]:
     original = stages.read(chosen.original)
     attackers = _attackers(chosen)
     speech: Spoken = {kind: seconds_of(original) for kind in ("original", "anonymized")}
-    training = _training(chosen, attackers, stages)
-    columns = _columns(chosen, original)
+    people = _people(chosen, attackers, stages)
+    kinds = sorted({a.trains_on for a in attackers if a.trained}) if people else []
+    training = dict.fromkeys(kinds, seconds_of(people))
+    hidden = _hidden(chosen, original)
+    taught = [a for a in hidden if enough_speakers(people, a)]
     steps = [
         *_made(chosen, attackers, speech, training),
-        *_heard(chosen, attackers, speech, training, hidden=bool(columns)),
+        *_heard(chosen, attackers, speech, training, hidden=bool(hidden), taught=bool(taught)),
         *_learned(attackers, sum(training.values())),
         Step("measure", "", 0.0, "every attack"),
         Step("control", "", 0.0, "every attack"),
@@ -44,7 +48,7 @@ def expected_steps(chosen: Evaluation, stages: Stages) -> list[Step]:
         asked = seconds_of(limited(original, chosen.limits.asr_minutes))
         by = plan_hearing(chosen, original).asr
         steps.append(Step("utility", by, 2 * asked, "before and after"))
-    if columns:
+    if hidden:
         steps.append(Step("infer", "", sum(speech.values()), "attributes"))
     return steps
 
@@ -65,7 +69,7 @@ def arrived(course: Course, seconds: float) -> str:
     """What a run took beside what it was said to take.
 
     >>> arrived(Course([Step("measure")]), 32.0)
-    'took 32 s; 3 s were expected'
+    'took 32 s; 1 s were expected'
     """
     return f"took {duration(seconds)}; {duration(course.beforehand)} were expected"
 
@@ -85,23 +89,22 @@ def _attackers(chosen: Evaluation) -> list[Knowledge]:
     ]
 
 
-def _training(chosen: Evaluation, attackers: Sequence[Knowledge], stages: Stages) -> Spoken:
-    """Seconds of each kind of training speech."""
+def _people(chosen: Evaluation, attackers: Sequence[Knowledge], stages: Stages) -> list[Utterance]:
+    """The speech that attackers train on, as it was."""
     source = chosen.train or chosen.train_anonymized
-    kinds = {a.trains_on for a in attackers if a.trained}
-    if not isinstance(source, Path) or not kinds:
-        return {}
+    if not isinstance(source, Path) or not any(a.trained for a in attackers):
+        return []
     pool = pool_of_training(chosen, stages)
     rows = [row for row in stages.read(source) if row.speaker not in pool]
-    seconds = seconds_of(limited(rows, chosen.limits.train_minutes, each=EACH))
-    return dict.fromkeys(sorted(kinds), seconds)
+    return limited(rows, chosen.limits.train_minutes, each=EACH)
 
 
-def _columns(chosen: Evaluation, original: Sequence[Utterance]) -> list[str]:
+def _hidden(chosen: Evaluation, original: Sequence[Utterance]) -> list[Attribute]:
     """Attributes that will be inferred: those known of enough people."""
     there = set(columns_of(original))
     names = (*(chosen.hide or DEFAULT), *chosen.keep)
-    return [n for n in names if n in there and not read_attribute(original, n).refused]
+    found = (read_attribute(original, name) for name in names if name in there)
+    return [attribute for attribute in found if not attribute.refused]
 
 
 def _made(
@@ -132,20 +135,26 @@ def _heard(
     training: Spoken,
     *,
     hidden: bool,
+    taught: bool,
 ) -> Iterator[Step]:
     """Every encoder and what it hears, each once."""
     suite = any(a.chooses for a in attackers)
-    names = [chosen.encoder, *(chosen.suite_encoders if suite else ())]
-    if hidden:
-        names += [PROSODY, *((MOONSHINE,) if chosen.hide or chosen.keep else ())]
     undone = suite and chosen.anonymizer in UNDO
-    if undone:
-        names.append(BY)
-    for name in dict.fromkeys(names):
+    listeners = [chosen.encoder, PROSODY]  # of attributes
+    listeners += [MOONSHINE] if chosen.hide or chosen.keep else []
+    names = [chosen.encoder, *(chosen.suite_encoders if suite else ()), *([BY] if undone else [])]
+    learned = {(name, k) for name in names for k in training
+               if name == chosen.encoder or k == "anonymized"}  # fmt: skip
+    if taught:
+        original = {"original": max(training.values())} if chosen.train else {}
+        training = {**original, **training}
+        learned |= {(name, kind) for name in listeners for kind in training}
+    for name in dict.fromkeys([*names, *(listeners if hidden else [])]):
         for kind, seconds in speech.items():
-            yield Step("embed", name, seconds, f"{kind} speech, {name}")
+            if name != BY or kind == "anonymized" or name in chosen.suite_encoders:
+                yield Step("embed", name, seconds, f"{kind} speech, {name}")
         for kind, seconds in training.items():
-            if name == chosen.encoder or kind == "anonymized":
+            if (name, kind) in learned:
                 yield Step("embed", name, seconds, f"training speech, {kind}, {name}")
     for name in voices(chosen.suite_encoders) if undone else ():
         for kind, seconds in (("anonymized", speech["anonymized"]),

@@ -1,6 +1,7 @@
 """``voxrisk evaluate``: from speech to ``results.json``, in the order in which data flows."""
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,14 @@ from voxrisk.pipeline.controls import failed_attackers, run_controls
 from voxrisk.pipeline.entered import evaluate_entry
 from voxrisk.pipeline.entry import Entry
 from voxrisk.pipeline.estimate import arrived, set_course
-from voxrisk.pipeline.evaluation import YAML, Evaluation, is_ready, refuse_another_run, write_yaml
+from voxrisk.pipeline.evaluation import (
+    YAML,
+    Evaluation,
+    checked,
+    is_ready,
+    refuse_another_run,
+    write_yaml,
+)
 from voxrisk.pipeline.exposure import exposure
 from voxrisk.pipeline.findings import (
     measure_attack,
@@ -48,7 +56,7 @@ from voxrisk.results import (
     SimilarityResult,
 )
 from voxrisk.shards import kept_workers
-from voxrisk.types import InputError
+from voxrisk.types import InputError, as_path
 
 FEW_SPEAKERS = 20
 
@@ -81,51 +89,46 @@ def evaluate(
     Raises:
         InputError: If the inputs cannot give an answer; the message says why and the way out.
     """
-    given = {"anonymized": anonymized, **choices}
+    given = {key: value for key, value in choices.items() if value is not None}
+    lists = given.pop("enroll", None), given.pop("trials", None)
+    if any(part is not None for part in lists):
+        given["sets"] = pair_lists(*(_several(part, "a list of trials") for part in lists))
+    folder = as_path(out, "the folder of the run (out)")
     if original is None:
-        return _entered(Path(out), given, force=force)
-    for key in ("anonymized", "targets", "train", "train_anonymized", "enroll_anonymized"):
-        if given.get(key) is not None:
-            given[key] = Path(given[key])
+        return evaluate_entry(_entry(given), folder, force=force)
+    given |= {"original": original, **({"anonymized": anonymized} if anonymized else {})}
     for key in ("attackers", "suite", "hide", "keep", "group_by"):
-        given[key] = tuple(given.get(key) or ())
-    given["sets"] = tuple(given.get("sets") or ()) or pair_lists(
-        _several(given.pop("enroll", None)), _several(given.pop("trials", None))
-    )
-    try:
-        chosen = Evaluation(Path(original), **given)
-    except TypeError as error:
-        raise InputError(f"{error}; see help(voxrisk.evaluate)") from error
-    kept = Path(stages) if stages else None
-    return evaluate_speech(chosen, Path(out), stages=kept, force=force, fresh=fresh)
+        if key in given:
+            given[key] = _several(given[key], key)
+    chosen = checked(given, Evaluation)
+    kept = as_path(stages, "the folder of stages") if stages else None
+    return evaluate_speech(chosen, folder, stages=kept, force=force, fresh=fresh)
 
 
-def _entered(out: Path, given: dict[str, Any], *, force: bool) -> Results:
+def _entry(given: dict[str, Any]) -> Entry:
     """Where no speech is given: embeddings or scores, as ``{attacker: file}``."""
-    for key in ("embeddings", "enroll_embeddings"):
-        given[key] = {k: Path(path) for k, path in (given.get(key) or {}).items()}
-    given["scores"] = {
-        name: tuple(map(Path, _several(paths)))
-        for name, paths in (given.get("scores") or {}).items()
-    }
-    given["original_scores"] = tuple(map(Path, _several(given.get("original_scores"))))
-    for key in ("original_embeddings", "speakers"):
-        given[key] = Path(given[key]) if given.get(key) else None
-    given["sets"] = tuple(given.get("sets") or ()) or pair_lists(
-        _several(given.pop("enroll", None)), _several(given.pop("trials", None))
-    )
-    try:
-        chosen = Entry(**{key: value for key, value in given.items() if key != "anonymized"})
-    except TypeError as error:
-        raise InputError(f"{error}; see help(voxrisk.evaluate)") from error
-    return evaluate_entry(chosen, out, force=force)
+    for key in ("embeddings", "enroll_embeddings", "scores"):
+        if key in given and not isinstance(given[key], Mapping):
+            raise InputError(
+                f"{key} are given as {{'informed': 'file'}}, and this is {given[key]!r}"
+            )
+    if "scores" in given:
+        named = given["scores"].items()
+        given["scores"] = {name: _several(paths, "a file of scores") for name, paths in named}
+    if "original_scores" in given:
+        given["original_scores"] = _several(given["original_scores"], "a file of scores")
+    return checked(given, Entry)
 
 
-def _several(given: Any) -> list[Any]:
-    """One path or several, as a list."""
+def _several(given: Any, what: str) -> list[Any]:
+    """One text or path, or several, as a list."""
     if given is None:
         return []
-    return [given] if isinstance(given, str | Path) else list(given)
+    if isinstance(given, str | Path):
+        return [given]
+    if not isinstance(given, Iterable):
+        raise InputError(f"{what} cannot be {given!r} ({type(given).__name__})")
+    return list(given)
 
 
 @kept_workers()

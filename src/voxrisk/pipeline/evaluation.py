@@ -1,6 +1,7 @@
 """What an evaluation is asked to do: the choices that ``evaluation.yaml`` holds."""
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
@@ -365,6 +366,36 @@ def choices_of(plain: Mapping[str, Any], kind: type[Kind], path: Path) -> Kind:
         return msgspec.convert(plain, kind, dec_hook=partial(_path, path.parent))
     except msgspec.ValidationError as error:
         raise InputError(f"{path}: {error}") from error
+
+
+def checked(given: Mapping[str, Any], kind: type[Kind]) -> Kind:
+    """The choices of a caller in Python: paths may be text, and a wrong type is said.
+
+    Raises:
+        InputError: If a choice is unknown, or not of its type.
+    """
+    import msgspec
+
+    known = [f.name for f in fields(kind)]  # type: ignore[arg-type]
+    if unknown := [name for name in given if name not in known]:
+        raise InputError(
+            f"evaluate has no option {unknown[0]!r}; it has {', '.join(known)}, enroll and trials"
+        )
+    try:
+        return msgspec.convert(dict(given), kind, dec_hook=_given_path)
+    except msgspec.ValidationError as error:
+        if isinstance(error.__cause__, InputError):
+            raise error.__cause__ from None
+        said = re.sub(r" - at `\$\.?(.*)`$", r" (\1)", str(error))
+        if callable(given.get("anonymizer")):
+            said += "; name your own function as 'package.module:function'"
+        raise InputError(f"{said}; see help(voxrisk.evaluate)") from error
+
+
+def _given_path(kind: type, value: Any) -> Path:
+    if kind is Path and isinstance(value, str | os.PathLike) and str(value).strip():
+        return Path(value)
+    raise TypeError(f"{value!r} is not a path")
 
 
 def _path(folder: Path, kind: type, value: Any) -> Path:

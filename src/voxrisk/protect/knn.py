@@ -14,11 +14,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.protect.nearest import nearest
 from voxrisk.protect.world import convert_pitch
-from voxrisk.types import InputError
 
 Array: TypeAlias = NDArray[np.float32]
-BLOCK = 512  # source frames compared at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,25 +128,9 @@ def learn(utterances: Sequence[Array], part: Part) -> Voice:
     return Voice(keys(frames, part), frames.values, pitch_statistics(frames.f0))
 
 
-def nearest(source: Array, target: Array, k: int) -> NDArray[np.intp]:
-    """Indices ``(t, k)`` of the ``k`` rows of ``target`` with the highest dot product."""
-    if k < 1:
-        raise InputError(f"k is {k}; at least one nearest frame is needed")
-    k = min(k, len(target))
-    found = []
-    for start in range(0, len(source), BLOCK):
-        likeness = source[start : start + BLOCK] @ target.T
-        if k == len(target):
-            found.append(np.argsort(-likeness, axis=1, kind="stable"))
-        else:
-            found.append(np.argpartition(-likeness, k, axis=1)[:, :k])
-    return np.concatenate(found)
-
-
 def match(source: Array, voice: Voice, k: int) -> Array:
     """The mean of the ``k`` nearest target frames for each source frame ``(t, m)``."""
-    found = np.sort(nearest(source, voice.keys, k), axis=1)
-    mean: Array = voice.values[found].mean(axis=1)
+    mean: Array = voice.values[nearest(source, voice.keys, k)].mean(axis=1)
     return mean
 
 

@@ -27,9 +27,9 @@ from voxrisk.protect.knn import (
     Part,
     join,
     keys,
-    nearest,
     pitch_statistics,
 )
+from voxrisk.protect.nearest import nearest
 from voxrisk.protect.phones import label, phones, runs
 from voxrisk.protect.world import convert_pitch
 from voxrisk.types import InputError

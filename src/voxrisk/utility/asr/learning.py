@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from voxrisk.corpus import Utterance
+from voxrisk.corpus.audio import audio_seconds
 from voxrisk.files.atomic import write_text
 from voxrisk.language import LanguageModel
 from voxrisk.shards import one_thread
@@ -85,6 +86,13 @@ def describe(condition: str, duration: float | None) -> str:
     return f"{condition} speech, {'whole' if duration is None else f'{duration:g} s'}"
 
 
+def seconds_of(row: Utterance) -> float:
+    """How long a piece is, by its table where that says it."""
+    if row.start is not None and row.end is not None:
+        return row.end - row.start
+    return row.duration if row.duration is not None else audio_seconds(row)
+
+
 def alphabet_of(rows: Iterable[Utterance], language: str) -> tuple[str, ...]:
     """The blank, the space, and every other character of the transcripts."""
     letters = {c for row in rows for c in said(str(row.text), language=language)}
@@ -136,7 +144,6 @@ def _train(setting: Setting, job: Job, folder: Path) -> None:
         write_frames(frames, encode_rows(job.rows, recipe.frames, scatter=setting.seed))
     place = {letter: i for i, letter in enumerate(setting.alphabet)}
     texts = [said(str(row.text), language=setting.language) for row in job.rows]
-    rate = kind_of(recipe.frames).rate
     parts = read_frames(frames, recipe.frames)
     with one_thread():
         network, losses = ctc.train(
@@ -144,7 +151,7 @@ def _train(setting: Setting, job: Job, folder: Path) -> None:
             [[place[c] for c in text] for text in texts],
             recipe,
             characters=len(setting.alphabet),
-            rate=rate,
+            rate=kind_of(recipe.frames).rate,
             seed=setting.seed,
             device=setting.device,
             label=f"training on {job}",
@@ -153,7 +160,7 @@ def _train(setting: Setting, job: Job, folder: Path) -> None:
     write_text(folder / "losses.json", json.dumps([round(x, 5) for x in losses]) + "\n")
     facts = {
         "pieces": len(parts),
-        "hours": round(sum(map(len, parts)) / rate / 3600, 4),
+        "hours": round(sum(map(seconds_of, job.rows)) / 3600, 4),
         "steps": recipe.steps,
         "seconds": round(time.monotonic() - began, 1),
     }

@@ -15,13 +15,19 @@ import numpy as np
 
 from voxrisk import shards
 from voxrisk.corpus import Utterance
-from voxrisk.corpus.audio import audio_seconds
 from voxrisk.language import LanguageModel
 from voxrisk.store import Store, digest_corpus
 from voxrisk.types import InputError, require
 from voxrisk.utility.asr.beam import Search
 from voxrisk.utility.asr.frames import encode_rows, kind_of, write_frames
-from voxrisk.utility.asr.learning import Job, Setting, alphabet_of, describe, learn_and_hear
+from voxrisk.utility.asr.learning import (
+    Job,
+    Setting,
+    alphabet_of,
+    describe,
+    learn_and_hear,
+    seconds_of,
+)
 from voxrisk.utility.asr.recipes import RECIPES, Recipe
 from voxrisk.utility.asr.table import Cell, cells_of
 from voxrisk.utility.text import said
@@ -130,7 +136,7 @@ def equal_hours(
     Raises:
         InputError: If a set has less than ``hours``.
     """
-    seconds = {key: [_seconds(row) for row in rows] for key, rows in training.items()}
+    seconds = {key: [seconds_of(row) for row in rows] for key, rows in training.items()}
     wanted = min(map(sum, seconds.values())) if hours is None else hours * 3600
     drawn: dict[Key, tuple[Utterance, ...]] = {}
     for key, rows in training.items():
@@ -179,12 +185,6 @@ def _spoken(rows: Sequence[Utterance], what: str, language: str) -> list[Utteran
             "manifest.csv"
         )
     return kept
-
-
-def _seconds(row: Utterance) -> float:
-    if row.start is not None and row.end is not None:
-        return row.end - row.start
-    return row.duration if row.duration is not None else audio_seconds(row)
 
 
 def _frames_stage(
