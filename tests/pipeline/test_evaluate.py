@@ -453,11 +453,6 @@ def test_trained_attackers_train_on_others_and_targets_are_nobody_evaluated(
     assert "untrained" not in {n.code for n in results.notices}
     times = json.loads((folder / "run" / "run.json").read_text())
     assert times["anonymizer"]["cpu_seconds"] > 0
-    chosen_again = read_yaml(folder / "run" / "evaluation.yaml")
-    expected = expected_steps(chosen_again, Stages(folder / "run" / "stages"))
-    assert sorted((s.stage, s.what) for s in expected) == sorted(
-        (t["stage"], t["what"]) for t in done(folder / "run")
-    )
     write_report(results, folder / "report.html", run=times)
     page = (folder / "report.html").read_text()
     assert f"Target voices: {len(targets)}, selection random, one for each utterance" in page
