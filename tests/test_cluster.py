@@ -78,6 +78,7 @@ def nodes() -> Iterator[Nodes]:
     """The cluster, and the tests of this file inside its engine."""
     before = dict(os.environ)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # nothing of a test is reported anywhere
+    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112
     made = Nodes()
     os.environ["RAY_ADDRESS"] = made.cluster.address
     with engine("ray"):

@@ -105,6 +105,8 @@ class Crew:
     def _connect(self) -> None:
         # What speech is worked on here concerns nobody; Ray asks this before it reports anything.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        # Ray lets its workers give way to everything else; ours are what somebody waits for.
+        os.environ.setdefault("RAY_worker_niceness", "0")
         quiet = {"log_to_driver": False, "logging_level": "ERROR"}
         address = self.cluster.address
         try:

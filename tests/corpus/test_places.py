@@ -92,6 +92,20 @@ def test_a_tar_without_speakers_a_missing_member_and_a_damaged_tar_are_named(
         read_corpus(tar)
 
 
+def test_a_tar_that_is_cut_short_anywhere_is_an_error(
+    speech: list[Utterance], tmp_path: Path
+) -> None:
+    """Also between two members, where what is left looks like a smaller tar."""
+    tar = tmp_path / "x.tar"
+    pack(tar, webdataset(speech))
+    whole, last = tar.read_bytes(), list(tar_members(tar).values())[-1]
+    boundary = list(tar_members(tar).values())[5].offset - 512
+    for length in (len(whole) // 2, boundary, boundary + 100, last.offset + last.size // 2):
+        tar.write_bytes(whole[:length])
+        with pytest.raises(InputError, match=r"x\.tar"):
+            read_corpus(tar)
+
+
 def test_shar_gives_every_supervision_of_a_cut(speech: list[Utterance], tmp_path: Path) -> None:
     """Names of files, and times within a cut, as lhotse's SharWriter leaves them."""
     folder = tmp_path / "shar"

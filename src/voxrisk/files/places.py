@@ -122,7 +122,12 @@ def _members(tar: Path, facts: tuple[int, int]) -> dict[str, Member]:
         _open_whole(tar) as stream,
         tarfile.open(fileobj=stream, mode="r:") as opened,  # in packed ones nothing can be sought
     ):
-        return {m.name: Member(m.offset_data, m.size) for m in opened if m.isfile()}
+        found = {m.name: Member(m.offset_data, m.size) for m in opened if m.isfile()}
+        # A tar ends with blocks of zeros; without them a part of it is gone, and nobody would say.
+        stream.seek(opened.offset)
+        if stream.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
+            raise InputError(f"{tar}: is cut short; copy or download it again")
+    return found
 
 
 def _member(tar: Path, name: str) -> Member:
