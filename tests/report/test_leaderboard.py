@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from report_sample import sample, with_control
+from report_sample import sample
 from voxrisk.report.board import BoardRow, leaderboard
 from voxrisk.report.board import _on_front as on_front
 from voxrisk.report.compare import write_compare
@@ -51,12 +51,14 @@ def test_a_system_that_was_attacked_less_is_said_to_be(runs) -> None:
 
 
 def test_a_run_whose_test_failed_is_last_and_not_on_the_front(runs) -> None:
-    void = with_control(runs[1], "pairs", passed=False)
+    verdict = runs[1].verdict
+    assert verdict is not None
+    criteria = tuple(replace(c, level="test failed") for c in verdict.criteria)
+    void = replace(runs[1], verdict=replace(verdict, criteria=criteria))
     board = leaderboard([void, runs[0]], ["void", "weak"])
-    if board.rows[-1].failed:
-        assert board.rows[-1].name == "void"
-        assert not board.rows[-1].front
-    assert board.rows[0].front
+    assert [row.name for row in board.rows] == ["weak", "void"]
+    assert [row.failed for row in board.rows] == [False, True]
+    assert [row.front for row in board.rows] == [True, False]
 
 
 def row(eer: float, wer: float) -> BoardRow:
