@@ -160,8 +160,9 @@ class Plan:
         return "\n".join(
             [
                 *lines,
-                f"{memory}Disk: about {self.disk / 1e9:.2g} GB. In brackets: {CONFIDENCE:.0%} "
-                f"intervals of the sample, and {DRIFT:.0%} for a machine that changes its pace.",
+                f"{memory}Disk: about {self.disk / 1e9:.2g} GB. In brackets: "
+                f"{100 * CONFIDENCE:.0f} % intervals of the sample, and {100 * DRIFT:.0f} % for a "
+                "machine that changes its pace.",
                 "* not tried: by the table of costs at the pace of this machine, within a factor "
                 f"of {UNKNOWN:g}.",
             ]
