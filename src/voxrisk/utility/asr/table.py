@@ -125,8 +125,8 @@ def trust(errors: Mapping[CellKey, Sequence[WordErrors]], key: CellKey) -> dict[
     return {
         "trusted": False,
         "reason": f"trained on whole {key[2]} speech the recogniser gets {100 * rate:.0f} % of the "
-        "words wrong: it has too little speech or too few steps to learn from, or the transcripts belong "
-        "to other utterances; give more hours or steps, and check the texts",
+        "words wrong: it has too little speech or too few steps to learn from, or the transcripts "
+        "belong to other utterances; give more hours or steps, and check the texts",
     }
 
 
