@@ -1,6 +1,8 @@
 """What every test may ask for: the shared data (or a reason to skip)."""
 
 import os
+import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +16,13 @@ from voxrisk.types import Embeddings
 # Compilation makes first calls slow, and a failure must be the same for everyone.
 settings.register_profile("voxrisk", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("voxrisk")
+
+# Behind nohup, or as a background job, Ctrl-C is ignored, also by every program that a test starts:
+# tests that send it would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and (
+    threading.current_thread() is threading.main_thread()
+):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Side by side, each process of tests keeps to a core of its own: whatever it starts would else take
 # all cores for itself, load every model once for each, and get in the way of the others.
