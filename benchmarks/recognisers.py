@@ -4,7 +4,7 @@
     python -m benchmarks.recognisers --utterances 100 whisper-base whisper-small
     python -m benchmarks.recognisers --corpus nemo --language pl whisper-base whisper-small
 
-Without ``--corpus`` it is the shared part of LibriSpeech. Utterances are taken evenly from the whole corpus.
+Without ``--corpus`` it is the shared part of LibriSpeech. Utterances are taken evenly from it all.
 """
 
 import argparse
