@@ -9,6 +9,7 @@ import pytest
 from report_browser import chromium, opened
 from report_sample import sample, with_attack
 from voxrisk.corpus import Utterance
+from voxrisk.pipeline.exposure import exposure
 from voxrisk.pipeline.speech import described
 from voxrisk.report import charts, words
 from voxrisk.report.charts import PlanePoint, Series
@@ -102,6 +103,16 @@ def test_every_exposed_speaker_can_be_seen_with_the_number_of_tries(browser, res
     with opened(browser, tmp_path / "r.html", script=False) as seen:
         rows = seen.page.locator("table[data-speakers-of=informed] tbody tr")
         assert all(r.is_visible() for r in rows.all())
+
+
+def test_how_many_people_are_exposed_is_told_in_one_unit(results, tmp_path):
+    """22 of 24 people were 91.7 %, 0.73 to 0.99."""
+    found = exposure(results.attacks, risk=0.5)
+    write_report(replace(results, exposure=found), tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    told = re.search(r'<p id="exposure">.*?</p>', page, re.DOTALL)
+    assert told is not None
+    assert re.search(r"\([\d.]+\s%; 95\s% interval [\d.]+\s% to [\d.]+\s%\)", told[0])
 
 
 def test_a_few_speakers_need_no_button(browser, results, tmp_path):
