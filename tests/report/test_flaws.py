@@ -9,6 +9,7 @@ import pytest
 from report_browser import chromium, opened
 from report_sample import sample, with_attack
 from voxrisk.corpus import Utterance
+from voxrisk.notices import notice
 from voxrisk.pipeline.exposure import exposure
 from voxrisk.pipeline.speech import described
 from voxrisk.report import charts, words
@@ -57,6 +58,23 @@ def test_with_one_length_the_curves_stand_side_by_side(browser, results, tmp_pat
         boxes = [p.bounding_box() for p in seen.page.locator(".panel").all()]
         assert len({round(b["x"]) for b in boxes}) == 1
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= 390
+    with opened(browser, tmp_path / "r.html", width=700) as seen:
+        seen.page.emulate_media(media="print")  # three huge panels filled two sheets
+        boxes = [p.bounding_box() for p in seen.page.locator(".panel").all()]
+        assert len({round(b["y"]) for b in boxes}) == 1
+
+
+def test_an_option_is_not_broken_at_the_end_of_a_line(browser, results, tmp_path):
+    """A warning said "add --", and "train" on the next line."""
+    warned = replace(results, notices=(*results.notices, notice("untrained")))
+    write_report(warned, tmp_path / "r.html")
+    with opened(browser, tmp_path / "r.html") as seen:
+        codes = seen.page.locator(".warning code")
+        assert "--train" in codes.all_text_contents()
+        assert seen.page.evaluate(
+            "[...document.querySelectorAll('.warning code')]"
+            ".every(c => getComputedStyle(c).whiteSpace == 'nowrap')"
+        )
 
 
 def test_choosing_one_length_gives_the_same_arrangement(browser, results, tmp_path):
