@@ -66,7 +66,9 @@ def test_with_one_length_the_curves_stand_side_by_side(browser, results, tmp_pat
 
 def test_an_option_is_not_broken_at_the_end_of_a_line(browser, results, tmp_path):
     """A warning said "add --", and "train" on the next line."""
-    warned = replace(results, notices=(*results.notices, notice("untrained")))
+    warned = replace(
+        results, notices=(*results.notices, notice("untrained", way_out="add --train"))
+    )
     write_report(warned, tmp_path / "r.html")
     with opened(browser, tmp_path / "r.html") as seen:
         codes = seen.page.locator(".warning code")
