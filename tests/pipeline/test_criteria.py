@@ -56,7 +56,7 @@ def test_one_crowd_of_several_is_luck_and_so_are_two_of_different_lengths(
 
 
 def test_headlines_are_plain() -> None:
-    """ "By singling out, the strongest attacker tried does measurably no worse" was a riddle."""
+    """The strongest attacker "does measurably no worse": that was a riddle."""
 
     def level(name: str, said: str) -> Criterion:
         value = at(20, 0.5, 0.4) if said != "not assessed" else None
