@@ -26,14 +26,13 @@ from voxrisk.corpus import Utterance, read_audio
 from voxrisk.files.atomic import write_text
 from voxrisk.measure.ranking import RANK_FIGURES, Ranks
 from voxrisk.notices import notice
-from voxrisk.pipeline.official import choose_sides
 from voxrisk.pipeline.recogniser import embed_stage
 from voxrisk.pipeline.slicing.accuracy import Tally, accuracies
 from voxrisk.pipeline.slicing.cuts import Pieces, source_of
 from voxrisk.pipeline.slicing.lessons import successor_net, training_speech
 from voxrisk.pipeline.slicing.material import Found, Material, slices_of
-from voxrisk.pipeline.slicing.privacy import pieces_sides, used_rows
-from voxrisk.pipeline.slicing.text import word_scorers
+from voxrisk.pipeline.slicing.privacy import pieces_sides, study_sides, used_rows
+from voxrisk.pipeline.slicing.text import word_identity, word_scorers
 from voxrisk.pipeline.stages import digest_corpus
 from voxrisk.slicing_results import RestoredRow, SuccessorRow
 from voxrisk.types import Estimate, InputError, MissingExtraError
@@ -121,7 +120,7 @@ def enrolled(material: Material, pieces: Pieces) -> list[Utterance]:
     """The slices that enrol."""
     if len(material.speech.people) < 2:
         return []
-    sides = choose_sides(material.evaluation, material.speech, material.stages)
+    sides = study_sides(material)
     own = {u for utterances in sides.models.values() for u in utterances}
     return [row for row in pieces.rows if source_of(row) in own]
 
@@ -142,7 +141,7 @@ def _draw(
         "cut": chosen.cut,
         "net": net.name if net else None,
         "encoder": chosen.encoder,
-        "text": [chosen.text, str(chosen.language_model), chosen.neural],
+        "text": word_identity(chosen, slices),
         "seed": chosen.seed,
     }
 
@@ -168,7 +167,7 @@ def _vectors(
     stages, chosen = material.stages, material.chosen
     names, used = {row.utterance for row in rows}, list(rows)
     if len(material.speech.people) > 1:
-        sides = choose_sides(material.evaluation, material.speech, stages)
+        sides = study_sides(material)
         mine = pieces_sides(sides, pieces, tried=chosen.tried, seed=chosen.seed)
         if mine is not None and names <= {*mine.enroll}:
             # The same for every draw, and for the figures of privacy where these are asked for.
