@@ -169,11 +169,11 @@ def _vectors(
     if len(material.speech.people) > 1:
         sides = study_sides(material)
         mine = pieces_sides(sides, pieces, tried=chosen.tried, seed=chosen.seed)
-        if mine is not None and names <= {*mine.enroll}:
-            # The same for every draw, and for the figures of privacy where these are asked for.
-            used = (
-                used_rows(pieces, mine, stages)[0] if chosen.privacy else enrolled(material, pieces)
-            )
+        # The same for every draw, and for the figures of privacy where these are asked for.
+        if mine is not None and chosen.privacy and names <= {*mine.enroll, *mine.trial}:
+            used = used_rows(pieces, mine, stages)[0]
+        elif mine is not None and names <= {*mine.enroll}:
+            used = enrolled(material, pieces)
     digest = digest_corpus(used, stages.folder / "hashes.json")
     label = f"{pieces.condition} speech sliced to {pieces.duration:g} s"
     found = embed_stage(used, digest, chosen.encoder, stages, label)
