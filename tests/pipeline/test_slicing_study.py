@@ -218,6 +218,22 @@ def test_a_language_that_nobody_knows_is_cut_at_fixed_times(
     assert "--alignment" in next(n.text for n in results.notices if n.code == "slicing_language")
 
 
+def test_where_nobody_can_enrol_and_be_tried_the_rest_goes_on(
+    corpus: Path, words: Path, plain_encoder: str, tmp_path: Path
+) -> None:
+    """One session of each speaker: no privacy can be measured, the order of words still can."""
+    rows = [row for row in few(corpus) if row.session == few(corpus)[0].session]
+    write_corpus(tmp_path / "speech.csv", rows)
+    asked = chosen(
+        tmp_path / "speech.csv", words, plain_encoder,
+        anonymizer=None, durations=(0.5,), text=True, speech=True,
+    )  # fmt: skip
+    results = study_slicing(asked, tmp_path / "run")
+    assert not results.privacy
+    assert "two sessions" in results.missing["privacy"]
+    assert {row.uses for row in results.successors} >= {"text", "voice", "cut"}
+
+
 def test_a_length_that_no_utterance_has_is_named(
     corpus: Path, words: Path, plain_encoder: str, tmp_path: Path
 ) -> None:

@@ -30,7 +30,13 @@ def listen(material: Material, found: Found) -> None:
     if len(speech.people) < 2:
         found.missing["privacy"] = "there is one speaker, and so nobody to be confused with"
         return
-    sides = study_sides(material)
+    try:
+        sides = study_sides(material)
+    except InputError as error:  # nobody can be enrolled and tried; the rest of the study can go on
+        if chosen.sets:
+            raise
+        found.missing["privacy"] = str(error)
+        return
     found.note(*side_notices(sides, speech.original))
     if len(speech.people) < MIN_SPEAKERS:
         found.note(notice("no_interval", speakers=len(speech.people)))

@@ -27,6 +27,7 @@ from voxrisk.files.atomic import write_text
 from voxrisk.measure.ranking import RANK_FIGURES, Ranks
 from voxrisk.notices import notice
 from voxrisk.pipeline.recogniser import embed_stage
+from voxrisk.pipeline.sides import Sides
 from voxrisk.pipeline.slicing.accuracy import Tally, accuracies
 from voxrisk.pipeline.slicing.cuts import Pieces, source_of
 from voxrisk.pipeline.slicing.lessons import successor_net, training_speech
@@ -116,11 +117,21 @@ def draw_utterances(material: Material, pieces: Pieces) -> list[list[str]]:
     ]
 
 
+def _sides(material: Material) -> Sides | None:
+    """Who enrols and who is tried; None where nobody can be both."""
+    if len(material.speech.people) < 2:
+        return None
+    try:
+        return study_sides(material)
+    except InputError:
+        return None  # said where privacy is measured
+
+
 def enrolled(material: Material, pieces: Pieces) -> list[Utterance]:
     """The slices that enrol."""
-    if len(material.speech.people) < 2:
+    sides = _sides(material)
+    if sides is None:
         return []
-    sides = study_sides(material)
     own = {u for utterances in sides.models.values() for u in utterances}
     return [row for row in pieces.rows if source_of(row) in own]
 
@@ -166,8 +177,7 @@ def _vectors(
     """Speaker vectors of the slices, from those that privacy was measured with where they are."""
     stages, chosen = material.stages, material.chosen
     names, used = {row.utterance for row in rows}, list(rows)
-    if len(material.speech.people) > 1:
-        sides = study_sides(material)
+    if (sides := _sides(material)) is not None:
         mine = pieces_sides(sides, pieces, tried=chosen.tried, seed=chosen.seed)
         # The same for every draw, and for the figures of privacy where these are asked for.
         if mine is not None and chosen.privacy and names <= {*mine.enroll, *mine.trial}:
