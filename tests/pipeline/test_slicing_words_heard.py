@@ -88,7 +88,7 @@ def material(**more: Any) -> Material:
         for kind in KINDS
         for d in (0.5, 1.0)
     }
-    words = dict.fromkeys(KINDS, {})
+    words: dict[str, Any] = {kind: {} for kind in KINDS}
     parts: Any = (chosen, chosen.evaluation(), Speech(), words, sliced, Kept())
     return Material(*parts)
 
