@@ -72,7 +72,7 @@ def slicing(
     speech: Annotated[bool, typer.Option(help="Put slices together by their sound.")] = True,
     utility: Annotated[bool, typer.Option(help="Word error rates on and from slices.")] = True,
     utterances: Annotated[
-        int, typer.Option(min=0, help="Trial utterances of each speaker that are tried; 0: all.")
+        int, typer.Option(min=0, help="Of each speaker, that enrol, and that are tried; 0: all.")
     ] = 0,
     tried: Annotated[
         int, typer.Option(min=0, help="Slices of each trial utterance that are tried; 0: all.")

@@ -42,7 +42,8 @@ class Slicing:
         text: Whether to attack the order of the words.
         speech: Whether to attack the order of the sound.
         utility: Whether to measure word error rates.
-        utterances: Trial utterances of each speaker that are tried, drawn at random; 0: all.
+        utterances: Of each speaker so many that enrol and so many that are tried, drawn at random;
+            0: all.
         tried: Slices of each trial utterance that are tried, drawn at random; 0: all. All that
             enrol do enrol: an attacker uses what there is.
         steps: Of the training of each recogniser; 0: as the recipe says.

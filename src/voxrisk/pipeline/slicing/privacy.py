@@ -9,7 +9,7 @@ mean of all their vectors, as a person with many utterances is.
 import hashlib
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -62,26 +62,31 @@ def study_sides(material: Material) -> Sides:
 
 
 def bounded(sides: Sides, most: int, *, seed: int = 0) -> Sides:
-    """At most so many trial utterances of each speaker, drawn at random; 0: all.
+    """At most so many utterances of each enrolment and trial utterances of each speaker; 0: all.
 
-    Of fewer, all are among those of a larger number.
+    They are drawn at random; of fewer, all are among those of a larger number.
     """
     if not most:
         return sides
     people: dict[str, list[str]] = {}
     for name in sides.trial:
         people.setdefault(sides.rows[name].speaker, []).append(name)
-    kept = {
-        name
-        for mine in people.values()
-        for name in sorted(mine, key=lambda name: hash_of(seed, name))[:most]
-    }
+    kept = {name for mine in people.values() for name in _some(mine, most, seed)}
+    models = {name: _some(own, most, seed) for name, own in sides.models.items()}
     return replace(
         sides,
+        enroll=tuple(dict.fromkeys(name for own in models.values() for name in own)),
         trial=tuple(name for name in sides.trial if name in kept),
         listed=tuple(trial for trial in sides.listed if trial.trial in kept),
+        models=models,
         sets={},
     )
+
+
+def _some(names: Sequence[str], most: int, seed: int) -> tuple[str, ...]:
+    """So many of them, in their order."""
+    kept = set(sorted(names, key=lambda name: hash_of(seed, name))[:most])
+    return tuple(name for name in names if name in kept)
 
 
 def pieces_sides(sides: Sides, pieces: Pieces, *, tried: int = 0, seed: int = 0) -> Sides | None:
