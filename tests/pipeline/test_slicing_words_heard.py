@@ -1,5 +1,6 @@
 """What the study gives its recognisers to learn from and to hear, and what it keeps of them."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,10 @@ def material(**more: Any) -> Material:
 
     class Kept:
         folder = Path("stages")
+
+        @staticmethod
+        def work(name: str, label: str) -> contextlib.AbstractContextManager[None]:
+            return contextlib.nullcontext()
 
     chosen = Slicing(
         corpus=Path("x"), anonymizer="mcadams", train=Path("y"), durations=(0.5, 1.0), **more

@@ -1,7 +1,7 @@
 """What slices cost: word errors of a ready recogniser that hears them, and of one they trained."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from voxrisk.corpus import Utterance
@@ -30,9 +30,14 @@ def hear(material: Material, found: Found) -> None:
         found.missing["utility"] = "nobody knows which words a slice holds"
         return
     speech = training_speech(material)  # what is wrong with it ends the run: the user can mend it
-    for part in (_ready, functools.partial(_trained, speech=speech)):
+    parts: dict[str, Callable[[Material], list[UtilityRow]]] = {
+        "a ready recogniser on slices": _ready,
+        "recognisers that learn from slices": functools.partial(_trained, speech=speech),
+    }
+    for label, part in parts.items():
         try:
-            found.utility += part(material)
+            with material.stages.work("utility", label):
+                found.utility += part(material)
         except (InputError, MissingExtraError) as error:
             said = found.missing.get("utility", "")
             found.missing["utility"] = f"{said} {error}".strip()
