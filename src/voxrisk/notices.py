@@ -238,8 +238,8 @@ NOTICES: dict[str, Wording] = {
     ),
     "attribute_rare": Wording(
         "serious",
-        "{count} classes of {name} are left out because fewer than {fewest} speakers have them "
-        "({lost} speakers take no part in it). A rare attribute tells most about its owner, and "
+        "Classes of {name} that fewer than {fewest} speakers have are left out: {count} of them, "
+        "with {lost} speakers who take no part. A rare attribute tells most about its owner, and "
         "this test says nothing about it.",
     ),
     "attribute_few": Wording(
