@@ -168,7 +168,10 @@ class Evaluation:
 
     def __post_init__(self) -> None:
         if (self.anonymized is None) == (self.anonymizer is None):
-            raise InputError("give either anonymized speech or an anonymizer, and not both")
+            raise InputError(
+                "give either anonymized speech (--anonymized) or an anonymizer (--anonymizer), and "
+                "not both"
+            )
         if self.effort not in EFFORTS:
             raise InputError(f"effort is {self.effort!r}; it must be {', '.join(EFFORTS)}")
         if self.similar and not self.train:
