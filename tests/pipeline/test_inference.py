@@ -308,7 +308,8 @@ def test_a_run_infers_gender_and_age_where_they_are_known(run: tuple[Path, Resul
     assert results.inference is not None
     gender, age = results.inference.attributes
     assert (gender.name, gender.classes, gender.speakers) == ("gender", ("f", "m"), (4, 4))
-    assert {a.features for a in gender.attacks} <= {"ecapa-voxceleb", "prosody", "all together"}
+    ears = {"ecapa-voxceleb", "prosody", "pitch", "all features together"}
+    assert {a.features for a in gender.attacks} <= ears
     assert age.refused == "everybody has the same value: there is nothing to infer"
     codes = {n.code for n in results.notices}
     assert {"attribute_absent", "attribute_few", "attribute_origin"} <= codes
