@@ -168,7 +168,7 @@ NOTICES: dict[str, Wording] = {
     ),
     "slicing_language": Wording(
         "serious",
-        "The embedded aligner cannot align this speech (it knows English), so slices are cut at "
+        "No aligner here can tell when the words of this speech are said, so slices are cut at "
         "fixed times, through words as well. Give word times of another tool with "
         "--alignment.{detail}",
     ),
@@ -233,8 +233,8 @@ NOTICES: dict[str, Wording] = {
     ),
     "attribute_unread": Wording(
         "serious",
-        "{name} is a number for most speakers and text for {count}; these take no part. Write "
-        "numbers, or classes for everybody.",
+        "Of most speakers {name} is a number; of {count} it is text or no possible value (nobody "
+        "is 1234 years old), and these take no part. Write numbers, or classes for everybody.",
     ),
     "attribute_rare": Wording(
         "serious",
@@ -265,8 +265,8 @@ NOTICES: dict[str, Wording] = {
     ),
     "attribute_untold": Wording(
         "serious",
-        "{name} cannot be told even from original speech by the attackers tried: that it cannot "
-        "be told from anonymized speech shows no protection.",
+        "Even from original speech the attackers tried cannot tell {name}: that they cannot from "
+        "anonymized speech shows no protection.",
     ),
     "attribute_untrained": Wording(
         "note",
