@@ -227,7 +227,7 @@ def test_what_goes_with_nothing_or_belongs_to_one_speaker_is_no_confound() -> No
     [
         ("accent", ["a", "b"] * 10 + [""] * 3, "accent is not known of 3 of 23 speakers"),
         ("accent", ["a", "b"] * 10 + ["c"] * 2, "left out: 1 of them, with 2 speakers"),
-        ("age", [*map(str, range(20, 60)), "old", "forty"], "number for most speakers and text fo"),
+        ("age", [*map(str, range(20, 60)), "old", "forty"], "of 2 it is text or no possible value"),
         ("town", [f"t{i % 30}" for i in range(300)], "30 classes: guessing is right in 3.3\u00a0%"),
         ("town", [f"t{i}" for i in range(30)], "of 30 classes only 0 have at least 3 speakers"),
         ("accent", ["a", "b"] * 5, "A class of accent has only 5 speakers"),
