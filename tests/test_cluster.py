@@ -129,6 +129,19 @@ def when(ready: Callable[[], bool], act: Callable[[], None]) -> threading.Thread
     return thread
 
 
+def spied(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The work that workers of the cluster do from now on, by its label."""
+    labels: list[str] = []
+    there = cluster.Crew.run
+
+    def run(crew: cluster.Crew, *args: Any, **options: Any) -> Iterator[Any]:
+        labels.append(options["label"])
+        return there(crew, *args, **options)
+
+    monkeypatch.setattr(cluster.Crew, "run", run)
+    return labels
+
+
 def test_anonymize_and_embed_give_the_same_bytes(
     nodes: Nodes, speech: list[Utterance], tmp_path: Path
 ) -> None:
@@ -142,9 +155,13 @@ def test_anonymize_and_embed_give_the_same_bytes(
     assert tree(tmp_path / "local" / "vectors") == tree(tmp_path / "ray" / "vectors")
 
 
-def test_crowd_metrics_are_the_same_to_the_last_bit(nodes: Nodes) -> None:
+def test_crowd_metrics_are_the_same_to_the_last_bit(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     enrolled, tested = voices(40, 8, tag="a"), voices(40, 8, seed=1, tag="b")
+    work = spied(monkeypatch)
     there = measure_crowd(enrolled, tested, L=(1, 3), resamples=50)
+    assert set(work) == {"link", "intervals", "single out"}  # all of it was done by workers
     with engine("local"):
         here = measure_crowd(enrolled, tested, L=(1, 3), resamples=50)
     assert len(here.estimates) == 20
