@@ -13,7 +13,8 @@ Streams = NDArray[np.uint64]
 
 def numbered_streams(seed: int, purpose: int, count: int) -> Streams:
     """``(count,)`` streams of a seed, for one purpose."""
-    return np.random.SeedSequence([seed, purpose]).generate_state(count, np.uint64)
+    words = np.random.SeedSequence([seed, purpose]).generate_state(count, np.uint64)
+    return words.astype(np.uint64)
 
 
 @compiled
