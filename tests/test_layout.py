@@ -27,7 +27,7 @@ MAP = {
     "corpus": {"types", "files", "models", "shards", "progress"},
     "journal": {"types", "files", "progress", "shards", "corpus"},
     "store": {"types", "files", "progress", "journal", "corpus", "scratch"},
-    "hearing": {"types", "files", "models", "corpus"},
+    "hearing": {"types", "files", "models", "corpus", "shards"},
     "protect": {*WORK, "hearing"},
     "attack": {*WORK, "measure", "language"},
     "utility": {*WORK, "hearing", "measure", "results", "language"},

@@ -70,6 +70,16 @@ def test_missing_extra_names_the_way_out() -> None:
         require("no_such_package_anywhere", extra="attack")
 
 
+def test_the_way_out_is_shared_and_what_users_wrote_is_not() -> None:
+    """A report said: this needs the package '…'; install it with: pip install '…'."""
+    from voxrisk.pipeline.sharing import shown_reason
+
+    with pytest.raises(MissingExtraError) as missing:
+        require("no_such_package_anywhere", extra="utility")
+    assert shown_reason(str(missing.value)) == str(missing.value)
+    assert "anna" not in shown_reason("the package 'anna meier' and 'voxrisk[utility] anna'")
+
+
 def test_estimate_survives_json() -> None:
     interval = Interval(0.1, 0.3, 0.95, "speaker bootstrap")
     estimate = Estimate("rocch_eer", 0.2, 0.5, {"target": 3}, "ref", interval, {"seed": 1})

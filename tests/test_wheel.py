@@ -21,6 +21,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from simulated_voices import voices
+from voxrisk.corpus.demo import make_demo
 
 ROOT = Path(__file__).parents[1]
 HEAVY = {"torch", "onnxruntime", "soundfile", "pyarrow", "faster-whisper", "ray", "h5py", "pyworld"}
@@ -190,3 +191,29 @@ def test_what_needs_an_extra_says_which(
     assert done.returncode == 2
     assert "pip install 'voxrisk[" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_demo_runs_outside_the_repository_and_says_what_was_left_out(
+    wheel: Path,
+    described: "email.message.Message",
+    core: set[str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """Two anonymizers, ready and trained attackers, a comparison: from the wheel alone.
+
+    Twelve voices, and no recogniser (extra utility), to be quick.
+    """
+    more = closure(described.get_all("Requires-Dist") or [], "demo,attack,knn")
+    assert "faster-whisper" not in core | more
+    home = tmp_path_factory.mktemp("demo")
+    make_demo(home / "speech", voices=12, sentences=1)
+    done = installed(wheel, core | more, home)(
+        "-m", "voxrisk", "demo", "--real", home / "speech", "-o", home / "demo"
+    )
+    assert "Look at" in done.stdout
+    assert str(ROOT) not in done.stdout + done.stderr
+    assert (home / "demo" / "compare.html").is_file()
+    for system in ("mcadams", "knn"):
+        page = (home / "demo" / system / "report.html").read_text(encoding="utf-8")
+        assert "informed" in page
+        assert "voxrisk[utility]" in page

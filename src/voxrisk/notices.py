@@ -233,13 +233,13 @@ NOTICES: dict[str, Wording] = {
     ),
     "attribute_unread": Wording(
         "serious",
-        "{name} is a number for most speakers and text for {count}; these take no part. Write "
-        "numbers, or classes for everybody.",
+        "Of most speakers {name} is a number; of {count} it is text or no possible value (nobody "
+        "is 1234 years old), and these take no part. Write numbers, or classes for everybody.",
     ),
     "attribute_rare": Wording(
         "serious",
-        "{count} classes of {name} are left out because fewer than {fewest} speakers have them "
-        "({lost} speakers take no part in it). A rare attribute tells most about its owner, and "
+        "Classes of {name} that fewer than {fewest} speakers have are left out: {count} of them, "
+        "with {lost} speakers who take no part. A rare attribute tells most about its owner, and "
         "this test says nothing about it.",
     ),
     "attribute_few": Wording(
@@ -265,8 +265,8 @@ NOTICES: dict[str, Wording] = {
     ),
     "attribute_untold": Wording(
         "serious",
-        "{name} cannot be told even from original speech by the attackers tried: that it cannot "
-        "be told from anonymized speech shows no protection.",
+        "Even from original speech the attackers tried cannot tell {name}: that they cannot from "
+        "anonymized speech shows no protection.",
     ),
     "attribute_untrained": Wording(
         "note",

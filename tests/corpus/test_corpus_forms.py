@@ -115,6 +115,8 @@ def test_the_table_can_be_read_without_its_audio(tmp_path: Path) -> None:
 def test_what_is_no_corpus_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such corpus"):
         read_corpus(tmp_path / "nothing")
+    with pytest.raises(InputError, match="the folder is empty; give a folder of audio"):
+        read_corpus(tmp_path)
     write(tmp_path / "notes.txt", "hello")
     with pytest.raises(InputError, match="not a corpus; known are"):
         read_corpus(tmp_path)

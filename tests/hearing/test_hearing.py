@@ -4,7 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+import torch
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from voxrisk.corpus import read_audio, read_corpus
@@ -20,7 +21,8 @@ from voxrisk.hearing import (
 )
 from voxrisk.hearing.languages import NAMES, UNSPACED, WHISPER
 from voxrisk.hearing.moonshine import read_tokens, spell
-from voxrisk.hearing.sequences import Decoder, pieces
+from voxrisk.hearing.moonshine_decoder import HEADS, MoonshineDecoder, read_weights
+from voxrisk.hearing.sequences import Decoder, open_session, pieces
 from voxrisk.models import MODELS, is_cached
 from voxrisk.types import InputError
 from voxrisk.utility.wer import word_errors
@@ -139,6 +141,63 @@ def test_it_hears_real_speech(name: str, shared: Path) -> None:
         pytest.skip(f"{name} is not in the cache; voxrisk models fetch")
     rows = read_corpus(shared / "librispeech_eval")
     row = next(r for r in rows if 6.0 < (r.duration or 0) < 7.0)
-    heard = open_recogniser(name, recogniser_paths(name))(read_audio(row, rate=RATE), "en")
+    (heard,) = open_recogniser(name, recogniser_paths(name))([read_audio(row, rate=RATE)], "en")
     found = word_errors(row.text or "", heard)
     assert found.errors <= 0.25 * found.words, heard
+
+
+def small_decoder(seed: int) -> MoonshineDecoder:
+    """Moonshine's decoder with two layers of random weights and forty tokens."""
+    random = torch.Generator().manual_seed(seed)
+    size = 8 * HEADS
+
+    def drawn(*shape: int) -> torch.Tensor:
+        return torch.randn(*shape, generator=random) / shape[0] ** 0.5
+
+    found = {"norm": torch.ones(size), "embed_tokens": 8 * drawn(40, size)}
+    for name in ("layers.0", "layers.1"):
+        for kind in ("self_attn", "encoder_attn"):
+            for place in ("q_proj", "k_proj", "v_proj", "dense"):
+                found[f"{name}/{kind}/{place}"] = drawn(size, size)
+        for norm in ("input", "post_attention", "final"):
+            found[f"{name}.{norm}_layernorm.weight"] = torch.ones(size)
+        found[f"{name}/mlp/up_proj"], found[f"{name}.mlp.up_proj.bias"] = drawn(size, 64), drawn(64)
+        found[f"{name}/mlp/down_proj"] = drawn(32, size)
+        found[f"{name}.mlp.down_proj.bias"] = drawn(size)
+    found["turns"] = torch.tensor([1.0, 0.1])
+    return MoonshineDecoder(found)
+
+
+@given(st.integers(0, 99), st.lists(st.integers(1, 9), min_size=1, max_size=5))
+@settings(max_examples=20)
+def test_who_is_heard_together_changes_no_word(seed: int, lengths: list[int]) -> None:
+    """Padding is hidden, and an utterance that has ended does not disturb the others."""
+    decoder = small_decoder(seed)
+    random = np.random.default_rng(seed)
+    states = [random.normal(size=(n, 8 * HEADS)).astype(np.float32) for n in lengths]
+    most = [2 * n for n in lengths]
+    together = decoder.greedy(states, begin=1, end=2, most=most)
+    alone = [
+        decoder.greedy([state], begin=1, end=2, most=[limit])[0]
+        for state, limit in zip(states, most, strict=True)
+    ]
+    assert together == alone
+    for said, limit in zip(together, most, strict=True):
+        assert len(said) <= limit
+        assert 2 not in said
+
+
+def test_moonshine_says_what_its_published_graph_says(shared: Path) -> None:
+    """Token for token, three utterances at once beside ONNX Runtime one by one."""
+    if not all(is_cached(model) for model in RECOGNISERS["moonshine-base"].models):
+        pytest.skip("moonshine-base is not in the cache; voxrisk models fetch")
+    encoder, folder = map(Path, recogniser_paths("moonshine-base"))
+    rows = [r for r in read_corpus(shared / "librispeech_eval") if 2.0 < (r.duration or 0) < 3.5]
+    session = open_session(encoder)
+    states = [session.run(None, {"input_values": read_audio(r)[None]})[0] for r in rows[:9:4]]
+    published = Decoder(folder / "decoder_model_merged.ort")
+    expected = [published.greedy(state, [1], end=2, most=20) for state in states]
+    ours = MoonshineDecoder(read_weights(folder / "decoder_model_merged.ort"))
+    found = ours.greedy([state[0] for state in states], begin=1, end=2, most=[20] * 3)
+    assert found == expected
+    assert min(map(len, found)) > 4

@@ -362,7 +362,7 @@ def test_folders_that_do_not_match(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_choices_that_cannot_be(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="either anonymized speech or an anonymizer"):
+    with pytest.raises(InputError, match=r"either anonymized speech .--anonymized. or an anon"):
         Evaluation(tmp_path)
     with pytest.raises(InputError, match="effort is 'huge'"):
         chosen(tmp_path, effort="huge")

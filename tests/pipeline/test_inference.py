@@ -12,7 +12,7 @@ from voxrisk.corpus import Utterance, write_corpus
 from voxrisk.corpus.attributes import read_attribute
 from voxrisk.corpus.demo import make_demo
 from voxrisk.pipeline.attribute_attacks import Features, enough_speakers, infer
-from voxrisk.pipeline.confounds import confounds
+from voxrisk.pipeline.confounds import confounds, doubts
 from voxrisk.pipeline.criteria.attributes import inference
 from voxrisk.pipeline.evaluate import evaluate_speech
 from voxrisk.pipeline.evaluation import Evaluation, read_yaml, write_yaml
@@ -220,6 +220,61 @@ def test_what_goes_with_nothing_or_belongs_to_one_speaker_is_no_confound() -> No
         }
     )
     assert confounds(given, read_attribute(given, "health"), seed=0) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "said"),
+    [
+        ("accent", ["a", "b"] * 10 + [""] * 3, "accent is not known of 3 of 23 speakers"),
+        ("accent", ["a", "b"] * 10 + ["c"] * 2, "left out: 1 of them, with 2 speakers"),
+        ("age", [*map(str, range(20, 60)), "old", "forty"], "number for most speakers and text fo"),
+        ("town", [f"t{i % 30}" for i in range(300)], "30 classes: guessing is right in 3.3\u00a0%"),
+        ("town", [f"t{i}" for i in range(30)], "of 30 classes only 0 have at least 3 speakers"),
+        ("accent", ["a", "b"] * 5, "A class of accent has only 5 speakers"),
+        ("age", ["30"] * 9, "everybody has the same value: there is nothing to infer"),
+    ],
+    ids=["missing", "two speakers", "text", "30", "30 alone", "few", "constant"],
+)
+def test_what_is_left_out_refused_or_rests_on_few_is_said(
+    name: str, values: list[str], said: str
+) -> None:
+    given = rows({name: values})
+    found = [n.text for n in doubts(given, read_attribute(given, name), asked=True, seed=0)]
+    assert len(found) == 1
+    assert said in found[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "speakers"),
+    [
+        ("accent", ["a", "b"] * 6 + [""] * 3, (6, 6)),  # three speakers without a label
+        ("accent", ["a", "b"] * 6 + ["c"] * 2, (6, 6)),  # a class of two
+        ("age", [f"{20 + i} years" for i in range(24)] + ["old"], (6, 6, 6, 6)),
+        ("town", [f"t{i % 30:02d}" for i in range(90)], (3,) * 30),
+    ],
+    ids=["missing", "two speakers", "text", "30"],
+)
+def test_awkward_columns_are_attacked_all_the_way(
+    name: str, values: list[str], speakers: tuple[int, ...]
+) -> None:
+    """Who is left out is in neither training nor test, and what is left is told as ever."""
+    given = rows({name: values}, utterances=2)
+    attribute = read_attribute(given, name)
+    place = 6.0 * np.eye(31)[[attribute.label.get(r.utterance, 30) for r in given]]
+    place[:, -1] = [attribute.value.get(r.utterance, 0.0) for r in given]  # along a line
+    noise = np.random.default_rng(0).standard_normal(place.shape)
+    heard = {
+        k: Features(tuple(given), {"voice": place + noise}) for k in ("original", "anonymized")
+    }
+    (found,) = infer(chosen(), [(attribute, "hide")], heard, {}).attributes
+    assert found.speakers == speakers
+    for attack in found.attacks:
+        told = attack.get("uar", 1)
+        assert told is not None
+        assert told.chance == pytest.approx(1 / len(speakers))
+        assert told.n["speaker"] == sum(speakers)
+        assert told.interval is not None
+        assert told.interval.low > told.chance
 
 
 def test_options_travel_and_contradictions_are_refused(tmp_path: Path) -> None:

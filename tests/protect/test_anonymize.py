@@ -19,10 +19,10 @@ from voxrisk.corpus import Utterance, read_audio, read_corpus, write_audio, writ
 from voxrisk.protect.anonymizers import (
     Anonymizer,
     anonymizer,
-    own_code,
     parse_options,
     wants_targets,
 )
+from voxrisk.protect.own_code import own_code
 from voxrisk.protect.run import TIMES, anonymize, finish
 from voxrisk.protect.targets import (
     distances,
@@ -435,29 +435,70 @@ def test_what_a_function_gives_back_is_checked(
         )  # fmt: skip
 
 
-def test_code_of_the_user_that_changed_is_run_again(
-    own: Path, some: list[Utterance], tmp_path: Path
+def test_code_of_the_user_is_known_by_what_it_holds(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The key of finished work holds the code, not only its name."""
     before = own_code("own_tool:quieter")
     assert before == own_code("own_tool:quieter") != ""
     own.write_text(OWN.replace("by=0.5", "by=0.25"))
     assert own_code("own_tool:quieter") != before
-    script = tmp_path / "tool.py"
-    script.write_text("print(1)")
-    run = {"run": f"{sys.executable} {script} {{input}} {{output}}"}
-    first = own_code("command", run)
-    script.write_text("print(2)")
-    assert own_code("command", run) != first
     assert own_code("knn") == ""
-    out = tmp_path / "out"
-    anonymize(some[:2], out, "own_tool:quieter", targets=some[3:], workers=1)
-    anonymize(
-        some[:2], out, "own_tool:quieter", targets=some[3:], workers=1
-    )  # finished, and left alone
-    own.write_text(OWN)
-    with pytest.raises(InputError, match="another run"):
-        anonymize(some[:2], out, "own_tool:quieter", targets=some[3:], workers=1)
+    monkeypatch.chdir(tmp_path)
+    for words in ("tool.py", f"{tmp_path}/tool.py", "-m tool"):
+        run = {"run": f"{sys.executable} {words} {{input}} {{output}}"}
+        Path("tool.py").write_text("print(1)")
+        first = own_code("command", run)
+        Path("tool.py").write_text("print(2)")
+        assert own_code("command", run) != first, words
+
+
+def loudness(rows: list[Utterance], some: list[Utterance]) -> float:
+    """How loud the first of them is, as a share of what it was."""
+    after, before = read_audio(rows[0]), read_audio(some[0])
+    return float(np.abs(after).max() / np.abs(before).max())
+
+
+def test_a_function_that_was_edited_is_run_as_it_is_now(
+    own: Path, some: list[Utterance], tmp_path: Path
+) -> None:
+    """Also by the process that loaded it before the edit, as a notebook does."""
+
+    def protect(name: str, **choices: bool) -> float:
+        rows = anonymize(
+            some[:1], tmp_path / name, "own_tool:quieter", targets=some[1:], workers=1, **choices
+        )
+        return loudness(rows, some)
+
+    assert protect("one") == pytest.approx(0.5, abs=0.01)
+    own.write_text(OWN.replace("by=0.5", "by=0.25"))
+    assert protect("two") == pytest.approx(0.25, abs=0.01)
+    with pytest.raises(InputError, match=r"holds another run .*your code"):
+        protect("one")
+    assert protect("one", force=True) == pytest.approx(0.25, abs=0.01)
+
+
+def test_fresh_runs_a_function_again_whose_reading_changed(
+    own: Path, some: list[Utterance], tmp_path: Path
+) -> None:
+    """The code is the same; what it reads by itself, nobody but the user can know."""
+    (tmp_path / "by.txt").write_text("0.5")
+    own.write_text(
+        "from pathlib import Path\n"
+        "def quieter(samples, *, rate, target, seed):\n"
+        f"    return samples * float(Path({str(tmp_path / 'by.txt')!r}).read_text())\n"
+    )
+
+    def protect(**choices: bool) -> float:
+        rows = anonymize(
+            some[:1], tmp_path / "out", "own_tool:quieter", targets=some[1:], workers=1, **choices
+        )
+        return loudness(rows, some)
+
+    assert protect() == pytest.approx(0.5, abs=0.01)
+    (tmp_path / "by.txt").write_text("0.25")
+    assert protect() == pytest.approx(0.5, abs=0.01)
+    assert protect(fresh=True) == pytest.approx(0.25, abs=0.01)
 
 
 def test_which_anonymizers_want_targets_is_known_without_loading_models() -> None:

@@ -27,7 +27,7 @@ def heard(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     from voxrisk.protect import transcribe
 
     monkeypatch.setattr(transcribe, "recogniser_paths", lambda asr: ())
-    monkeypatch.setattr(transcribe, "open_recogniser", lambda asr, paths: lambda *_: text)
+    monkeypatch.setattr(transcribe, "open_recogniser", lambda asr, paths: lambda *_: [text])
 
 
 def test_whoever_says_the_same_words_sounds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,18 +1,21 @@
 """Who tells when words are said, and what is refused when nobody can."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from voxrisk.corpus import Utterance, read_corpus
+from voxrisk.cli import app
+from voxrisk.corpus import Utterance, read_corpus, write_audio, write_corpus
 from voxrisk.hearing import RECOGNISERS
 from voxrisk.models import is_cached
 from voxrisk.protect.slice_corpus import Plan, slice_corpus
 from voxrisk.protect.slicing import Word
 from voxrisk.protect.word_times import align_with, check_aligner, hardly_aligned
-from voxrisk.types import InputError
+from voxrisk.types import InputError, MissingExtraError
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +42,46 @@ def test_another_language_is_refused_before_anything_is_done(
         check_aligner(three, "whisper-base", "iba")
     with pytest.raises(InputError, match="moonshine-base tells no times of words"):
         check_aligner(three, "moonshine-base", None)
+
+
+@pytest.fixture
+def tone(tmp_path: Path) -> Path:
+    """A corpus of one utterance, of no declared language."""
+    sound = np.sin(np.arange(16_000) * 0.1).astype(np.float32) / 2
+    write_audio(tmp_path / "speech" / "a.wav", sound, rate=16_000)
+    row = Utterance("a", tmp_path / "speech" / "a.wav", "s", text="guten tag")
+    write_corpus(tmp_path / "speech" / "manifest.csv", [row])
+    return tmp_path / "speech"
+
+
+@pytest.mark.parametrize("command", ["align", "slice"])
+def test_commands_refuse_a_language_that_the_aligner_does_not_know(
+    command: str, tone: Path, tmp_path: Path
+) -> None:
+    words = [command, str(tone), "-o", str(tmp_path / "out"), "--workers", "1"]
+    for language, said in (("de", "English only, not German"), ("iba", "English only, not 'iba'")):
+        found = CliRunner().invoke(app, [*words, "--language", language]).exception
+        assert isinstance(found, InputError)
+        assert said in str(found)
+        assert "--asr whisper-base" in str(found)
+    found = CliRunner().invoke(app, [*words, "--language", "iba", "--asr", "whisper-base"])
+    assert "no speech recogniser here knows the language 'iba'" in str(found.exception)
+    assert [path.name for path in tmp_path.iterdir()] == ["speech"]
+
+
+def test_without_the_aligner_the_way_out_is_said_before_anything_is_done(
+    tone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pocketsphinx", None)
+    for command in ("align", "slice"):
+        words = [command, str(tone), "-o", str(tmp_path / "out"), "--workers", "1"]
+        found = CliRunner().invoke(app, words).exception
+        assert isinstance(found, MissingExtraError)
+        assert "pip install 'voxrisk[align]'" in str(found)
+    assert [path.name for path in tmp_path.iterdir()] == ["speech"]
+    check_aligner(read_corpus(tone), "whisper-tiny.en", "en")  # a recogniser needs no aligner
+    rows = [replace(row, text=None) for row in read_corpus(tone)]
+    check_aligner(rows, None, None)  # nothing to align
 
 
 def test_speech_of_which_hardly_a_word_was_found_is_not_passed_off_as_sliced(

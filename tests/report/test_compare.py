@@ -254,6 +254,16 @@ def test_other_speech_is_warned_of_and_its_speakers_are_not_paired(runs, tmp_pat
     assert "speakers cannot be paired" in text
 
 
+def test_no_system_is_best_on_other_speech(runs, tmp_path):
+    """Half a second of a digit hides a voice better than any anonymizer of a sentence."""
+    write_compare(runs, tmp_path / "same.html")
+    assert "Best protected: " in (tmp_path / "same.html").read_text(encoding="utf-8")
+    write_compare([runs[0], with_speech(runs[1], "0" * 64)], tmp_path / "c.html")
+    page = (tmp_path / "c.html").read_text(encoding="utf-8")
+    assert "which of them protects best is not shown" in page
+    assert "Best protected: " not in page
+
+
 def test_a_word_error_rate_that_cannot_be_believed_is_not_compared(browser, runs, tmp_path):
     doubted = replace(runs[1], utility=replace(runs[1].utility, untrusted={"wer": "93 % wrong"}))
     write_compare([runs[0], doubted], tmp_path / "c.html")

@@ -9,6 +9,8 @@ import pytest
 from report_browser import chromium, opened
 from report_sample import sample, with_attack
 from voxrisk.corpus import Utterance
+from voxrisk.notices import notice
+from voxrisk.pipeline.exposure import exposure
 from voxrisk.pipeline.speech import described
 from voxrisk.report import charts, words
 from voxrisk.report.charts import PlanePoint, Series
@@ -56,6 +58,25 @@ def test_with_one_length_the_curves_stand_side_by_side(browser, results, tmp_pat
         boxes = [p.bounding_box() for p in seen.page.locator(".panel").all()]
         assert len({round(b["x"]) for b in boxes}) == 1
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= 390
+    with opened(browser, tmp_path / "r.html", width=700) as seen:
+        seen.page.emulate_media(media="print")  # three huge panels filled two sheets
+        boxes = [p.bounding_box() for p in seen.page.locator(".panel").all()]
+        assert len({round(b["y"]) for b in boxes}) == 1
+
+
+def test_an_option_is_not_broken_at_the_end_of_a_line(browser, results, tmp_path):
+    """A warning said "add --", and "train" on the next line."""
+    warned = replace(
+        results, notices=(*results.notices, notice("untrained", way_out="add --train"))
+    )
+    write_report(warned, tmp_path / "r.html")
+    with opened(browser, tmp_path / "r.html") as seen:
+        codes = seen.page.locator(".warning code")
+        assert "--train" in codes.all_text_contents()
+        assert seen.page.evaluate(
+            "[...document.querySelectorAll('.warning code')]"
+            ".every(c => getComputedStyle(c).whiteSpace == 'nowrap')"
+        )
 
 
 def test_choosing_one_length_gives_the_same_arrangement(browser, results, tmp_path):
@@ -102,6 +123,16 @@ def test_every_exposed_speaker_can_be_seen_with_the_number_of_tries(browser, res
     with opened(browser, tmp_path / "r.html", script=False) as seen:
         rows = seen.page.locator("table[data-speakers-of=informed] tbody tr")
         assert all(r.is_visible() for r in rows.all())
+
+
+def test_how_many_people_are_exposed_is_told_in_one_unit(results, tmp_path):
+    """22 of 24 people were 91.7 %, 0.73 to 0.99."""
+    found = exposure(results.attacks, risk=0.5)
+    write_report(replace(results, exposure=found), tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    told = re.search(r'<p id="exposure">.*?</p>', page, re.DOTALL)
+    assert told is not None
+    assert re.search(r"\([\d.]+\s%; 95\s% interval [\d.]+\s% to [\d.]+\s%\)", told[0])
 
 
 def test_a_few_speakers_need_no_button(browser, results, tmp_path):

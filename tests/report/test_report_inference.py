@@ -84,6 +84,28 @@ def test_what_survives_stands_under_usefulness(told: Results, page: str) -> None
     assert 'data-attribute="accent"' not in page
 
 
+def test_what_survives_is_told_by_class(told: Results, page: str) -> None:
+    assert told.inference is not None
+    (accent,) = told.inference.of("keep")
+    after, before = accent.best("anonymized"), accent.best("original")
+    assert after is not None
+    assert before is not None
+    table = page[page.index('data-classes="accent"') :]
+    table = table[: table.index("</table>")]
+    for i in range(len(accent.classes)):
+        cells = [words.percent(k.confusion[i][i]) for k, _ in (before, after)]
+        assert "".join(f'<td class="num">{c}</td>' for c in cells) in table
+
+
+def test_every_attacker_of_the_table_is_explained(told: Results, page: str) -> None:
+    assert told.inference is not None
+    section = page[page.index('<section id="inference"') :]
+    lead = section[: section.index("<table")]
+    for name in {k.attacker for a in told.inference.attributes for k in a.attacks}:
+        assert f"<b>{name}</b>, from" in lead
+    assert "semi-informed" not in lead  # nobody was in this run
+
+
 def test_the_crowd_is_narrowed_from_chance_to_true_attributes(told: Results, page: str) -> None:
     assert told.inference is not None
     assert [n.source for n in told.inference.together] == ["anonymized", "original", "true"]

@@ -37,6 +37,7 @@ def test_recogniser_and_words_are_named_and_a_doubt_comes_first(tmp_path: Path) 
     doubt = "Word error rate (WER) and Character error rate (CER) cannot be believed."
     assert text.count(doubt) == 1
     assert text.index(doubt) < text.index("1,235 words")
+    assert f"{doubt} The recogniser does not know this speech." in text
     assert "because the word error rate cannot be believed" in text
     believed = section(UtilityResult(figures=figures), tmp_path)
     assert "cannot be believed" not in believed.lower()

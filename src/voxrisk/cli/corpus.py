@@ -118,7 +118,7 @@ def _print_findings(findings: "Findings", corpus: Path) -> None:
     console.print(
         f"{findings.utterances} utterances of {findings.speakers} speakers, "
         f"{findings.seconds / 3600:.2f} h ({rates or 'nothing readable'}); "
-        f"{len(findings.problems)} problems",
+        f"{(n := len(findings.problems))} problem{'' if n == 1 else 's'}",
         highlight=False,
     )
 

@@ -79,6 +79,7 @@ def slice_(
     from voxrisk.protect.alignment import read_alignment
     from voxrisk.protect.edges import REMAINS
     from voxrisk.protect.slice_corpus import Plan, discard, slice_corpus
+    from voxrisk.protect.word_times import check_aligner
     from voxrisk.types import InputError
 
     if not shuffle and (key is not None or seed is not None):
@@ -106,6 +107,8 @@ def slice_(
         )
     left_out = {row.utterance for row in missing}
     rows = [row for row in rows if row.utterance not in left_out]
+    if words is None and not fixed:
+        check_aligner(rows, asr, language)  # before earlier slices are thrown away
     if force:
         discard(output)
     if not output.with_name(output.name + ".partial").is_dir():

@@ -34,7 +34,11 @@ def most_tokens(seconds: float) -> int:
     return 10 + int(10 * min(seconds, WINDOW))
 
 
-def _hear(model: Any, samples: NDArray[np.float32], language: str) -> str:
+def _hear(model: Any, speech: Sequence[NDArray[np.float32]], language: str) -> list[str]:
+    return [_hear_one(model, samples, language) for samples in speech]
+
+
+def _hear_one(model: Any, samples: NDArray[np.float32], language: str) -> str:
     seconds = len(samples) / RATE
     segments, _ = model.transcribe(
         samples,

@@ -1,8 +1,10 @@
 """Moonshine base (English): the raw waveform in, words out (Jeffries et al., arXiv 2410.15608)."""
 
 import functools
+import itertools
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +12,12 @@ from numpy.typing import NDArray
 from voxrisk.corpus.audio import RATE
 from voxrisk.files.errors import reading
 from voxrisk.hearing.recognisers import Hear
-from voxrisk.hearing.sequences import Decoder, open_session, pieces
+from voxrisk.hearing.sequences import open_session, pieces
+from voxrisk.shards import one_thread
 from voxrisk.types import InputError
+
+if TYPE_CHECKING:
+    from voxrisk.hearing.moonshine_decoder import MoonshineDecoder
 
 BEGIN, END = 1, 2
 LONGEST = 30.0  # seconds of the speech it was trained on
@@ -21,29 +27,37 @@ TOKENS = 6.5  # at most in a second, after the authors: more is a repetition wit
 
 def open_moonshine(encoder: Path, decoder: Path) -> Hear:
     """From the encoder's file, and the folder of the decoder and its tokens."""
+    from voxrisk.hearing.moonshine_decoder import MoonshineDecoder, read_weights
+
+    file = decoder / "decoder_model_merged.ort"
+    with reading(file, "the decoder of Moonshine"):
+        weights = read_weights(file)
     return functools.partial(
         _hear,
         open_session(encoder),
-        Decoder(decoder / "decoder_model_merged.ort"),
+        MoonshineDecoder(weights),
         read_tokens(decoder / "tokenizer.bin"),
     )
 
 
 def _hear(
     encoder: Any,
-    decoder: Decoder,
+    decoder: "MoonshineDecoder",
     tokens: list[bytes],
-    samples: NDArray[np.float32],
+    speech: Sequence[NDArray[np.float32]],
     language: str,
-) -> str:
-    heard = []
-    for piece in pieces(samples, LONGEST):
+) -> list[str]:
+    parts = [pieces(samples, LONGEST) for samples in speech]
+    states, most = [], []
+    for piece in itertools.chain.from_iterable(parts):
         padded = np.pad(piece, (0, max(round(SHORTEST * RATE) - len(piece), 0)))
-        (states,) = encoder.run(None, {"input_values": padded[None].astype(np.float32)})
-        most = int(np.ceil(len(padded) / RATE * TOKENS))
-        said = decoder.greedy(states, [BEGIN], end=END, most=most)
-        heard.append(spell(tokens, said))
-    return " ".join(filter(None, heard))
+        # The encoder knows no padding, so each is encoded alone.
+        states.append(encoder.run(None, {"input_values": padded[None].astype(np.float32)})[0][0])
+        most.append(int(np.ceil(len(padded) / RATE * TOKENS)))
+    with one_thread():
+        said = iter(decoder.greedy(states, begin=BEGIN, end=END, most=most))
+    heard = [[spell(tokens, next(said)) for _ in part] for part in parts]
+    return [" ".join(filter(None, texts)) for texts in heard]
 
 
 def spell(tokens: list[bytes], said: list[int]) -> str:

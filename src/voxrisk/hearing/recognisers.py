@@ -5,7 +5,7 @@ All are greedy and use one thread, so the same audio always gives the same words
 
 import functools
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
@@ -17,7 +17,8 @@ from voxrisk.hearing.languages import NAMES, WHISPER, language_code, language_na
 from voxrisk.models import MODELS, model_path
 from voxrisk.types import InputError
 
-Hear = Callable[[NDArray[np.float32], str], str]  # samples at 16 kHz, language → what was said
+# Samples at 16 kHz of some utterances, their language → what was said in each.
+Hear = Callable[[Sequence[NDArray[np.float32]], str], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Recogniser:
             :data:`Hear`.
         languages: Codes of what it knows.
         package: What must be installed to run it.
+        together: So many utterances are best heard at once.
     """
 
     label: str
@@ -38,6 +40,7 @@ class Recogniser:
     opener: str
     languages: frozenset[str]
     package: str = "faster-whisper"
+    together: int = 1
 
     @property
     def digest(self) -> str:
@@ -59,6 +62,7 @@ RECOGNISERS = {
         "hearing.moonshine:open_moonshine",
         ENGLISH,
         package="onnxruntime",
+        together=16,
     ),
     "whisper-base": Recogniser("Whisper base", ("whisper-base-ct2",), _CT2, WHISPER),
     "whisper-small": Recogniser(

@@ -2,6 +2,7 @@
 
 import functools
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,15 +42,15 @@ def _hear(
     decoder: Decoder,
     tokenizer: Any,
     never: tuple[list[int], list[int]],
-    samples: NDArray[np.float32],
+    speech: Sequence[NDArray[np.float32]],
     language: str,
-) -> str:
+) -> list[str]:
     named = ("<|startoftranscript|>", f"<|{language}|>", "<|transcribe|>", "<|notimestamps|>")
     prompt = [tokenizer.token_to_id(name) for name in named]
     end = tokenizer.token_to_id("<|endoftext|>")
     times = list(range(prompt[-1], tokenizer.get_vocab_size()))  # no times are asked for
-    heard = []
-    for piece in pieces(samples, WINDOW):
+
+    def hear(piece: NDArray[np.float32]) -> str:
         whole = np.pad(piece, (0, round(WINDOW * RATE) - len(piece)))
         features = mel(whole, padding=0)[:, :FRAMES]
         (states,) = encoder.run(["last_hidden_state"], {"input_features": features[None]})
@@ -61,5 +62,6 @@ def _hear(
             never=[*never[0], *times],
             not_first=never[1],
         )
-        heard.append(tokenizer.decode(said).strip())
-    return " ".join(filter(None, heard))
+        return str(tokenizer.decode(said).strip())
+
+    return [" ".join(filter(None, map(hear, pieces(samples, WINDOW)))) for samples in speech]

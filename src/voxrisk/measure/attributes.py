@@ -6,19 +6,17 @@ intervals resample speakers.
 """
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from voxrisk.measure.attribute_draws import areas, correlations, draw_figures
 from voxrisk.measure.figures import FIGURES
 from voxrisk.measure.intervals import corrected_interval, exact_interval, maximum_interval
 from voxrisk.measure.logistic import Floats, Integers
 from voxrisk.measure.posteriors import Beliefs, speaker_shares
-from voxrisk.measure.resampling import MIN_SPEAKERS, speaker_weights
+from voxrisk.measure.resampling import MIN_SPEAKERS
 from voxrisk.types import Estimate, InputError, Interval
-
-BLOCK = 2_000_000  # weights held at once
 
 
 def prior_entropy(prior: ArrayLike) -> float:
@@ -41,8 +39,7 @@ def balanced_accuracy(truth: Integers, decision: Integers, weights: Floats | Non
     0.5
     """
     w = np.ones(truth.size) if weights is None else weights
-    right = w * (truth == decision)
-    return float(np.mean([right[truth == c].sum() / w[truth == c].sum() for c in np.unique(truth)]))
+    return _class_mean(truth, (truth == decision).astype(np.float64), w)
 
 
 def area_under_curve(truth: Integers, score: Floats, weights: Floats | None = None) -> float:
@@ -55,7 +52,7 @@ def area_under_curve(truth: Integers, score: Floats, weights: Floats | None = No
     1.0
     """
     w = (np.ones(truth.size) if weights is None else weights)[None, :]
-    return float(_areas(truth, score, w)[0])
+    return float(areas(truth, score, w)[0])
 
 
 def expected_bits(b: Beliefs, weights: Floats | None = None) -> float:
@@ -67,7 +64,7 @@ def expected_bits(b: Beliefs, weights: Floats | None = None) -> float:
     calibration was learned on others; it is not hidden here.
     """
     w = speaker_shares(b.speaker) if weights is None else weights
-    return float(w @ _gain(b) / w.sum())
+    return float(w @ b.gain / w.sum())
 
 
 def worst_bits(b: Beliefs) -> float:
@@ -76,7 +73,7 @@ def worst_bits(b: Beliefs) -> float:
     The largest log2(posterior / prior) of a true class, beliefs under Laplace's rule; 0 if belief
     in the truth never rose. At most -log2 of the rarest class's prior.
     """
-    return max(float(_gain(b).max()), 0.0)
+    return max(float(b.gain.max()), 0.0)
 
 
 def mean_error(value: Floats, guess: Floats, weights: Floats) -> float:
@@ -89,7 +86,7 @@ def correlation(value: Floats, guess: Floats, weights: Floats) -> float:
 
     0 where all guesses are the same: they say nothing.
     """
-    return float(_correlations(value, guess, weights[None, :])[0])
+    return float(correlations(value, guess, weights[None, :])[0])
 
 
 def measure_attribute(
@@ -122,7 +119,7 @@ def measure_attribute(
     n = {"speaker": names.size, "row": b.truth.size, "class": classes}
     entropy = prior_entropy(b.prior)
     raw = {
-        "uar": balanced_accuracy(b.truth, b.decision, base),
+        "uar": _class_mean(b.truth, b.right, base),
         "attribute_auc": area_under_curve(b.truth, b.likelihood, base),
         "attribute_bits": expected_bits(b, base),
         "attribute_worst": worst_bits(b),
@@ -136,7 +133,7 @@ def measure_attribute(
         chance |= {"mean_error": mean_error(b.value, blind, base), "correlation": 0.0}
     spans: dict[str, Interval] = {}
     if resamples and names.size >= MIN_SPEAKERS:
-        drawn = _draws(b, who, base, resamples, seed)
+        drawn = draw_figures(b, who, base, resamples, seed)
         spans = {
             name: _interval(name, raw[name], values, names.size, confidence, b.prior)
             for name, values in drawn.items()
@@ -146,11 +143,17 @@ def measure_attribute(
         if spans["attribute_auc"].low <= 0.5:
             for name in ("attribute_bits", "attribute_worst"):
                 spans[name] = replace(spans[name], low=0.0)
+        bits, worst = spans["attribute_bits"], spans["attribute_worst"]
+        part = entropy / float(np.log2(classes))
         # Nobody was mistaken: what the exact bound of the errors leaves of the bits.
         if raw["uar"] > 1.0 - 1e-9:
-            bits = spans["attribute_bits"]
-            least = _channel_bits(spans["uar"].low, classes) * entropy / np.log2(classes)
-            spans["attribute_bits"] = replace(bits, low=min(bits.low, max(float(least), 0.0)))
+            least = _channel_bits(spans["uar"].low, classes) * part
+            spans["attribute_bits"] = replace(bits, low=min(bits.low, max(least, 0.0)))
+        # Nothing was decided: as many bits as guesses that are right so often would tell.
+        if not b.decided.all():
+            most = max(bits.high, _channel_bits(spans["uar"].high, classes) * part)
+            spans["attribute_bits"] = replace(bits, high=most)
+            spans["attribute_worst"] = replace(worst, high=max(worst.high, most))
     found = []
     for name, value in raw.items():
         span = spans.get(name)
@@ -173,7 +176,7 @@ def confusion(b: Beliefs) -> Floats:
     """``(k, k)`` share of each true class (row) that is taken for each class (column)."""
     classes = b.prior.size
     table = np.zeros((classes, classes))
-    np.add.at(table, (b.truth, b.decision), speaker_shares(b.speaker))
+    np.add.at(table, b.truth, b.named * speaker_shares(b.speaker)[:, None])
     return np.asarray(table / np.maximum(table.sum(axis=1, keepdims=True), 1e-12))
 
 
@@ -203,9 +206,10 @@ def _channel_bits(right: float, classes: int) -> float:
     return float(np.log2(classes)) - prior_entropy(share)
 
 
-def _gain(b: Beliefs) -> Floats:
-    rows = np.arange(b.truth.size)
-    return np.asarray(np.log2(b.posterior[rows, b.truth] / b.prior[b.truth]))
+def _class_mean(truth: Integers, right: Floats, weights: Floats) -> float:
+    """Mean over the classes of how often each was right."""
+    own = ((weights * (truth == c)) for c in np.unique(truth))
+    return float(np.mean([(w * right).sum() / w.sum() for w in own]))
 
 
 def _middle(value: Floats, weights: Floats) -> float:
@@ -235,63 +239,3 @@ def _interval(
         top = prior_entropy(prior)
         return replace(span, low=max(span.low, 0.0), high=max(min(span.high, top), 0.0))
     return replace(span, low=max(span.low, 0.0)) if name == "mean_error" else span
-
-
-def _draws(
-    b: Beliefs, who: NDArray[np.intp], base: Floats, resamples: int, seed: int
-) -> dict[str, Floats]:
-    """Each figure on speakers drawn anew ``(resamples,)``; NaN where a class was not drawn."""
-    classes, people = b.prior.size, int(who.max()) + 1
-    count = speaker_weights(people, resamples=resamples, seed=seed).astype(np.float64)
-    right = np.zeros((people, classes))
-    there = np.zeros((people, classes))
-    np.add.at(right, (who, b.truth), base * (b.decision == b.truth))
-    np.add.at(there, (who, b.truth), base)
-    have = count @ there
-    present = np.where(have > 0.0, have, np.nan)
-    gain = _gain(b)
-    most = np.full(people, -np.inf)
-    np.maximum.at(most, who, gain)
-    by_speaker = partial(np.bincount, who, minlength=people)
-    found = {
-        "uar": np.mean((count @ right) / present, axis=1),
-        "attribute_bits": count @ by_speaker(weights=base * gain) / (count @ by_speaker(base)),
-        "attribute_worst": np.maximum(np.where(count > 0, most, -np.inf).max(axis=1), 0.0),
-    }
-    weighted = [
-        part[:, who] * base for part in np.array_split(count, max(resamples * who.size // BLOCK, 1))
-    ]
-    found["attribute_auc"] = np.concatenate([_areas(b.truth, b.likelihood, w) for w in weighted])
-    if b.value is not None and b.guess is not None:
-        off = np.abs(b.value - b.guess)
-        found["mean_error"] = count @ by_speaker(weights=base * off) / (count @ by_speaker(base))
-        found["correlation"] = np.concatenate(
-            [_correlations(b.value, b.guess, w) for w in weighted]
-        )
-    return found
-
-
-def _areas(truth: Integers, score: Floats, weights: Floats) -> Floats:
-    """Mean area over the classes, for each row of weights ``(r, n)``; NaN where a class is gone."""
-    classes = range(score.shape[1]) if score.shape[1] > 2 else (1,)
-    total = np.zeros(len(weights))
-    for c in classes:
-        values, level = np.unique(score[:, c], return_inverse=True)
-        order = np.argsort(level, kind="stable")
-        start = np.searchsorted(level[order], np.arange(values.size))
-        mine = np.add.reduceat(np.where(truth == c, weights, 0.0)[:, order], start, axis=1)
-        other = np.add.reduceat(np.where(truth == c, 0.0, weights)[:, order], start, axis=1)
-        below = np.cumsum(other, axis=1) - 0.5 * other
-        pairs = mine.sum(axis=1) * other.sum(axis=1)
-        total += (mine * below).sum(axis=1) / np.where(pairs > 0.0, pairs, np.nan)
-    return np.minimum(total / len(classes), 1.0)  # sums of weights may round beyond it
-
-
-def _correlations(value: Floats, guess: Floats, weights: Floats) -> Floats:
-    w = weights / weights.sum(axis=1, keepdims=True)
-    x = value - (w @ value)[:, None]
-    y = guess - (w @ guess)[:, None]
-    both = np.sqrt((w * x * x).sum(axis=1) * (w * y * y).sum(axis=1))
-    return np.asarray(
-        np.where(both > 1e-12, (w * x * y).sum(axis=1) / np.maximum(both, 1e-12), 0.0)
-    )

@@ -17,6 +17,7 @@ from voxrisk.types import InputError
 
 FOLDS = 10
 CAUTION = 1e-3  # penalty on how far the scores are trusted
+EQUAL = 1e-9  # likelihoods that differ by less are the same
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,9 +48,30 @@ class Beliefs:
         return self.posterior / self.prior
 
     @property
-    def decision(self) -> Integers:
-        """``(n,)`` the class that the speech speaks for most, whatever its prior."""
-        return np.asarray(np.argmax(self.likelihood, axis=1), dtype=np.int64)
+    def named(self) -> Floats:
+        """``(n, k)`` how often each class is named: the one that the speech speaks for most.
+
+        Whatever its prior; among equals one is drawn.
+        """
+        likelihood = self.likelihood
+        best = likelihood >= likelihood.max(axis=1, keepdims=True) * (1.0 - EQUAL)
+        return np.asarray(best / best.sum(axis=1, keepdims=True))
+
+    @property
+    def decided(self) -> NDArray[np.bool_]:
+        """``(n,)`` whether the speech speaks for one class more than for every other."""
+        return np.asarray(self.named.max(axis=1) == 1.0)
+
+    @property
+    def right(self) -> Floats:
+        """``(n,)`` how often the true class is named."""
+        return np.asarray(self.named[np.arange(self.truth.size), self.truth])
+
+    @property
+    def gain(self) -> Floats:
+        """``(n,)`` bits by which belief in the truth rose."""
+        own = self.posterior[np.arange(self.truth.size), self.truth]
+        return np.asarray(np.log2(own / self.prior[self.truth]))
 
 
 def speaker_shares(speaker: NDArray[np.str_]) -> Floats:
@@ -144,6 +166,7 @@ def believe(
         likelihood[out] = fit(scores[rest], truth[rest], speaker[rest], classes, scores[out])
     posterior = np.exp(log_softmax(likelihood + np.log(np.maximum(prior, 1e-12))))
     posterior = (people * posterior + prior) / (people + 1.0)
+    posterior[np.ptp(likelihood, axis=1) < EQUAL] = prior  # to the last digit: nothing was told
     return Beliefs(
         posterior,
         truth,

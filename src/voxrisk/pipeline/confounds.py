@@ -1,4 +1,7 @@
-"""Is an attribute only the shadow of something else: a language, a session, a text, a recording?"""
+"""What to doubt about an attribute: labels, few speakers, and whether it is only a shadow.
+
+An attribute may be the shadow of something else: a language, a session, a text, a recording.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.corpus import Utterance
-from voxrisk.corpus.attributes import Attribute, known_value
+from voxrisk.corpus.attributes import FEWEST, Attribute, known_value
 from voxrisk.measure.attributes import prior_entropy
 from voxrisk.notices import Notice, notice
 
@@ -14,6 +17,43 @@ RECORDING = ("source", "subset", "corpus", "channel", "device", "microphone", "r
 SHUFFLES = 200
 SHARE = 0.3  # of what there is to know, beyond what chance explains
 EVIDENT = 0.01  # share of shuffles that explain as much
+FEW = 10  # speakers of a class, below which the reader is told
+MANY = 20  # classes, above which the reader is told
+
+
+def doubts(
+    rows: Sequence[Utterance], attribute: Attribute, *, asked: bool, seed: int
+) -> list[Notice]:
+    """Everything that limits what can be said about an attribute, or why nothing can be said.
+
+    Args:
+        rows: Original speech.
+        attribute: One of its columns.
+        asked: Whether it was named, or is only assessed where it is known.
+        seed: Of the shuffles behind confounds.
+    """
+    name, found = attribute.name, []
+    if attribute.refused:
+        code = "attribute_refused" if asked else "attribute_absent"
+        return [notice(code, name=name, why=attribute.refused)]
+    if attribute.unlabelled:
+        total = len({row.speaker for row in rows})
+        found.append(
+            notice("attribute_unlabelled", name=name, count=attribute.unlabelled, total=total)
+        )
+    if attribute.unread:
+        found.append(notice("attribute_unread", name=name, count=attribute.unread))
+    if attribute.rare:
+        found.append(
+            notice("attribute_rare", name=name, count=attribute.rare, fewest=FEWEST,
+                   lost=attribute.rare_speakers)
+        )  # fmt: skip
+    if min(attribute.speakers) < FEW:
+        found.append(notice("attribute_few", name=name, fewest=min(attribute.speakers)))
+    if len(attribute.classes) > MANY:
+        k = len(attribute.classes)
+        found.append(notice("attribute_many", name=name, classes=k, chance=1.0 / k))
+    return [*found, *confounds(rows, attribute, seed=seed)]
 
 
 def confounds(rows: Sequence[Utterance], attribute: Attribute, *, seed: int) -> list[Notice]:

@@ -44,7 +44,7 @@ COSTS: dict[tuple[str, str], Cost] = {
     ("train", ""): Cost(1.0, 0.005, spread=False),
     ("suite", ""): Cost(1.0, 0.01, spread=False),
     ("utility", ""): Cost(5.0, 0.45),
-    ("utility", "moonshine-base"): Cost(5.0, 0.56),
+    ("utility", "moonshine-base"): Cost(5.0, 0.4),
     ("utility", "whisper-base"): Cost(5.0, 0.67),
     ("utility", "whisper-small"): Cost(5.0, 1.5),
     ("infer", ""): Cost(0.5, 0.002, spread=False),

@@ -57,7 +57,7 @@ EFFORTS = {
     ),
     "standard": Effort(
         1000, (1, 3, 30), 30.0, "moonshine-base", "whisper-small", 60.0, True, "",
-        "on 2 cores about 0.1 times the length of the speech, 20 minutes for what it is "
+        "on 2 cores about 0.1 times the length of the speech, 12 minutes for what it is "
         "good for (50 where it is not English), "
         "and 4 minutes for each kind of training speech, beside the time of the anonymizer",
         ("wespeaker-resnet34", "prosody", "longterm"),
@@ -168,7 +168,10 @@ class Evaluation:
 
     def __post_init__(self) -> None:
         if (self.anonymized is None) == (self.anonymizer is None):
-            raise InputError("give either anonymized speech or an anonymizer, and not both")
+            raise InputError(
+                "give either anonymized speech (--anonymized) or an anonymizer (--anonymizer), and "
+                "not both"
+            )
         if self.effort not in EFFORTS:
             raise InputError(f"effort is {self.effort!r}; it must be {', '.join(EFFORTS)}")
         if self.similar and not self.train:

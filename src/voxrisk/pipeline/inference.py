@@ -23,7 +23,7 @@ from voxrisk.corpus.attributes import (
 from voxrisk.files.atomic import write_text
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.attribute_attacks import Features, enough_speakers, infer
-from voxrisk.pipeline.confounds import confounds
+from voxrisk.pipeline.confounds import doubts
 from voxrisk.pipeline.evaluation import Evaluation, is_ready
 from voxrisk.pipeline.given import given_training
 from voxrisk.pipeline.recogniser import embed_stage
@@ -37,8 +37,6 @@ from voxrisk.types import InputError, MissingExtraError
 DEFAULT = ("gender", "age")
 PROSODY, MOONSHINE = "prosody", "moonshine-base"
 PITCH = "pitch"  # a part of prosody
-FEW = 10  # speakers of a class, below which the reader is told
-MANY = 20  # classes, above which the reader is told
 
 
 def check_asked(chosen: Evaluation, stages: Stages) -> None:
@@ -60,7 +58,12 @@ def infer_attributes(
         InputError: If a column that was asked for is not in the manifest.
     """
     wanted = _wanted(chosen, speech)
-    notices = [n for a, _ in wanted for n in _notices(chosen, speech, a)]
+    asked = (*chosen.hide, *chosen.keep)
+    notices = [
+        n
+        for a, _ in wanted
+        for n in doubts(speech.original, a, asked=a.name in asked, seed=chosen.seed)
+    ]
     usable = [(a, use) for a, use in wanted if not a.refused]
     refused = [
         AttributeResult(name=a.name, use=use, refused=a.refused) for a, use in wanted if a.refused
@@ -84,7 +87,7 @@ def infer_attributes(
     ]
     found = _infer_stage(chosen, speech, stages, usable, encoders, trained)
     notices += [notice("attribute_untold", name=a.name) for a in found.attributes if untold(a)]
-    shown = [_unnamed(a, asked=a.name in (*chosen.hide, *chosen.keep)) for a in found.attributes]
+    shown = [_unnamed(a, asked=a.name in asked) for a in found.attributes]
     return replace(found, attributes=(*shown, *refused)), notices
 
 
@@ -183,32 +186,6 @@ def _wanted(chosen: Evaluation, speech: Speech) -> list[tuple[Attribute, str]]:
         for use, names in (("hide", hide), ("keep", chosen.keep))
         for name in dict.fromkeys(names)
     ]
-
-
-def _notices(chosen: Evaluation, speech: Speech, attribute: Attribute) -> list[Notice]:
-    name, found = attribute.name, []
-    if attribute.refused:
-        asked = name in (*chosen.hide, *chosen.keep)
-        code = "attribute_refused" if asked else "attribute_absent"
-        return [notice(code, name=name, why=attribute.refused)]
-    if attribute.unlabelled:
-        found.append(
-            notice("attribute_unlabelled", name=name, count=attribute.unlabelled,
-                   total=len(speech.people))
-        )  # fmt: skip
-    if attribute.unread:
-        found.append(notice("attribute_unread", name=name, count=attribute.unread))
-    if attribute.rare:
-        found.append(
-            notice("attribute_rare", name=name, count=attribute.rare, fewest=FEWEST,
-                   lost=attribute.rare_speakers)
-        )  # fmt: skip
-    if min(attribute.speakers) < FEW:
-        found.append(notice("attribute_few", name=name, fewest=min(attribute.speakers)))
-    if len(attribute.classes) > MANY:
-        k = len(attribute.classes)
-        found.append(notice("attribute_many", name=name, classes=k, chance=1.0 / k))
-    return [*found, *confounds(speech.original, attribute, seed=chosen.seed)]
 
 
 def _origin_known(speech: Speech, name: str) -> bool:

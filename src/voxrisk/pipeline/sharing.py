@@ -81,8 +81,20 @@ def is_shown(group: str, value: str) -> bool:
     return group in FORMS and bool(FORMS[group].fullmatch(value))
 
 
+# What voxrisk itself quotes: a package that is missing, and the extra that brings it.
+OURS = re.compile(r"(the package '[A-Za-z0-9_.-]+', which the light core|'voxrisk\[[a-z,]+\]')")
+
+
 def shown_reason(text: str) -> str:
-    """Why a figure is missing, without what is quoted from the user's own tables."""
-    return re.sub(
-        r"'([^']*)'", lambda m: m[0] if FORMS["language"].fullmatch(m[1]) else "'…'", text
-    )
+    """Why a figure is missing, without what is quoted from the user's own tables.
+
+    >>> shown_reason("no gender 'Anna'; needs pip install 'voxrisk[utility]'")
+    "no gender '…'; needs pip install 'voxrisk[utility]'"
+    """
+
+    def hidden(part: str) -> str:
+        return re.sub(
+            r"'([^']*)'", lambda m: m[0] if FORMS["language"].fullmatch(m[1]) else "'…'", part
+        )
+
+    return "".join(p if OURS.fullmatch(p) else hidden(p) for p in OURS.split(text))

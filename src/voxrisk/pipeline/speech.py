@@ -133,7 +133,8 @@ def anonymize_stage(
     purpose: str = "evaluation",
 ) -> tuple[list[Utterance], Anonymizer]:
     """Anonymize ``rows`` as the evaluation says; attackers draw with a seed of their own."""
-    from voxrisk.protect.anonymizers import named_tool, own_code
+    from voxrisk.protect.anonymizers import named_tool
+    from voxrisk.protect.own_code import own_code
     from voxrisk.protect.run import TIMES, anonymize
 
     name = name or chosen.anonymizer or ""

@@ -24,7 +24,7 @@ VERSIONS = {
     "utility": 4,
     "undo": 1,
     "suite": 3,
-    "infer": 2,
+    "infer": 3,
     "align": 1,
     "slice": 1,
     "recognise": 1,

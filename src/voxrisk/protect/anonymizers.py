@@ -1,24 +1,19 @@
 """The anonymizers by name. Each is a plain function; this is the one shape they share."""
 
-import hashlib
-import importlib
 import inspect
 import json
-import shlex
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.corpus.audio import RATE
+from voxrisk.protect.own_code import SIGNATURE, own_code, own_function
 from voxrisk.types import InputError
 
 Samples = NDArray[np.float32]
-SIGNATURE = "{}(samples, *, rate, target, seed)"
 LIMITS = {"shortest": 0.5, "longest": 2.0}  # times the input: what a user's own code may give back
 
 
@@ -252,41 +247,8 @@ def wants_targets(name: str, options: Mapping[str, Any] | None = None) -> bool:
     return anonymizer(name, options).learn is not None
 
 
-def own_code(name: str, options: Mapping[str, Any] | None = None) -> str:
-    """Hash of the user's code behind an anonymizer: its module, or the files its command names.
-
-    Empty for the anonymizers of voxrisk, whose code goes with the version. What the code imports,
-    or a program reads by itself, is not seen.
-    """
-    if name == "command":
-        words = shlex.split(str((options or {}).get("run", "")))
-        named = [Path(place) for word in words[:1] if (place := shutil.which(word))]
-        named += [Path(word) for word in words[1:]]
-    elif ":" in name:
-        module = inspect.getsourcefile(inspect.unwrap(_function(name)))
-        named = [Path(module)] if module else []
-    else:
-        return ""
-    digest = hashlib.sha256()
-    for path in named:
-        if path.is_file():
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _function(name: str) -> Callable[..., Any]:
-    module, _, attribute = name.partition(":")
-    try:
-        function = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise InputError(f"cannot import the anonymizer {name}: {error}") from error
-    if not callable(function):
-        raise InputError(f"{name} is no function; it must be {SIGNATURE.format(attribute)}")
-    return cast("Callable[..., Any]", function)
-
-
 def _from_function(name: str, options: dict[str, Any]) -> Anonymizer:
-    function = _function(name)
+    function = own_function(name)
     given = dict(options)
     try:
         signature = inspect.signature(function)

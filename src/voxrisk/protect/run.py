@@ -60,6 +60,7 @@ class Run:
     options: str
     seed: int
     out: Path
+    code: str = ""
 
 
 def anonymize(
@@ -127,7 +128,7 @@ def anonymize(
     sources = hash_of([(job.row, job.targets) for job in jobs])
     if not _open_run(out, settings, sources, force=force, fresh=fresh):
         return read_corpus(out)
-    run = Run(name, json.dumps(options or {}, sort_keys=True), seed, out)
+    run = Run(name, json.dumps(options or {}, sort_keys=True), seed, out, tool.identity)
     made = resumable(
         functools.partial(_convert, run),
         jobs,
@@ -219,13 +220,16 @@ def _target_speech(
 
 
 @functools.lru_cache(maxsize=2)
-def _tool(name: str, options: str) -> Anonymizer:
+def _tool(name: str, options: str, code: str) -> Anonymizer:
+    """Made once in a process, and again when the user's own code behind it has changed."""
     return anonymizer(name, json.loads(options))
 
 
 @functools.lru_cache(maxsize=64)
-def _voice(name: str, options: str, speaker: str, paths: tuple[tuple[Any, ...], ...]) -> Any:
-    learn = _tool(name, options).learn
+def _voice(
+    name: str, options: str, code: str, speaker: str, paths: tuple[tuple[Any, ...], ...]
+) -> Any:
+    learn = _tool(name, options, code).learn
     assert learn is not None
     rows = [
         Utterance(speaker, path, speaker, start=start, end=end, heard=heard)
@@ -251,9 +255,10 @@ def _cpu_seconds() -> float:
 
 
 def _convert_speech(run: Run, job: Job) -> dict[str, Any]:
-    tool = _tool(run.name, run.options)
+    kind = run.name, run.options, run.code
+    tool = _tool(*kind)
     voices = [
-        _voice(run.name, run.options, name, tuple((r.path, r.start, r.end, r.copy) for r in rows))
+        _voice(*kind, name, tuple((r.path, r.start, r.end, r.copy) for r in rows))
         for name, rows in job.targets
     ]
     samples = read_audio(job.row, rate=RATE)
@@ -299,8 +304,8 @@ def _open_run(
         except InputError as error:
             if record.is_file():
                 raise InputError(
-                    f"{out} holds another run ({record.name} differs); "
-                    "choose another folder or add --force"
+                    f"{out} holds another run ({record.name} differs: the speech, the options, or "
+                    "your code); choose another folder or add --force"
                 ) from error
             raise
     if not same or force:

@@ -61,7 +61,8 @@ def check_recogniser(asr: str) -> str:
 def transcribe(samples: Samples, voice: str, *, asr: str = "whisper-tiny.en") -> Samples:
     """What is said in ``samples (n,)`` at 16 kHz, read by ``voice``; of another length."""
     hear = open_recogniser(check_recogniser(asr), recogniser_paths(asr))
-    return read_aloud(readable(hear(samples, "en")), voice)
+    (heard,) = hear([samples], "en")
+    return read_aloud(readable(heard), voice)
 
 
 def readable(text: str) -> str:

@@ -17,7 +17,7 @@ from voxrisk.hearing import UNSPACED, check_language, language_code, language_na
 from voxrisk.hearing.faster import word_times
 from voxrisk.protect.aligner import align
 from voxrisk.protect.slicing import Word
-from voxrisk.types import InputError
+from voxrisk.types import InputError, require
 
 LEAST = 0.5  # share of the words of an utterance that must have times
 TIMED = ("whisper-tiny.en", "whisper-base")  # recognisers that tell times
@@ -28,6 +28,7 @@ def check_aligner(rows: Sequence[Utterance], asr: str | None, language: str | No
 
     Raises:
         InputError: If it does not, or the recogniser gives no times.
+        MissingExtraError: If the embedded aligner is needed and not installed.
     """
     spoken = {language_code(language or row.language or "en") for row in rows if row.text}
     if asr is None:
@@ -37,6 +38,8 @@ def check_aligner(rows: Sequence[Utterance], asr: str | None, language: str | No
                 "the times from a recogniser (--asr whisper-base), or align with another tool "
                 "(e.g. MFA) and give its files with --alignment, or cut at fixed times (--fixed)"
             )
+        if spoken:
+            require("pocketsphinx", extra="align")
         return
     for code in sorted(spoken):
         check_language(asr, code)

@@ -173,8 +173,14 @@ def _lead(
         for d in differences
         if d.first == best.name and d.paired and d.p < 0.05 and d.paired.difference.value < 0
     ]
+    first = f"Best protected: {best.name}."
+    if len({original_speech(system.run) for system in ranked}) > 1:
+        first = (
+            "These systems were tried on different speech, so which of them protects best is not "
+            f"shown. First in the table: {best.name}."
+        )
     said = (
-        f"Best protected: {best.name}. The right one of {setting[1]:,} people is found in "
+        f"{first} The right one of {setting[1]:,} people is found in "
         f"{words.estimate(linked.value)} of the tries (by guessing: "
         f"{words.percent(linked.value.chance)}). "
     )

@@ -10,6 +10,12 @@ from voxrisk.types import Estimate
 
 MOST_CLASSES = 12  # of a table of confusions
 SHOWN = ("uar", "attribute_auc", "mean_error", "correlation", "attribute_bits", "attribute_worst")
+ATTACKERS = {
+    "ignorant": "from original speech",
+    "semi-informed": "from speech of a similar anonymizer",
+    "informed": "from speech of this anonymizer",
+    "original": "from original speech, tried on original speech",
+}
 SOURCES = {
     "anonymized": "inferred from anonymized speech",
     "original": "inferred from original speech",
@@ -24,6 +30,14 @@ class Kept(NamedTuple):
     before: Estimate
     after: Estimate
     attack: AttributeAttack
+    reference: AttributeAttack
+
+    @property
+    def classes(self) -> list[tuple[str, float, float]]:
+        """Each class: how often it is recognised in one original and one anonymized utterance."""
+        own = zip(self.attribute.classes, self.reference.confusion, self.attack.confusion,
+                  strict=True)  # fmt: skip
+        return [(name, old[i], new[i]) for i, (name, old, new) in enumerate(own)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +79,9 @@ class AttributeTable:
 def inference_context(inferred: InferenceResult | None) -> dict[str, object]:
     """What the template of the report needs."""
     found = inferred or InferenceResult()
+    used = {k.attacker for a in found.attributes for k in a.attacks}
     return {
+        "learners": {name: words for name, words in ATTACKERS.items() if name in used},
         "attributes": [AttributeTable(a) for a in found.of("hide") if a.attacks],
         "refused": [a for a in found.of("hide") if a.refused],
         "kept": [row for a in found.of("keep") if (row := _kept(a))],
@@ -77,7 +93,9 @@ def inference_context(inferred: InferenceResult | None) -> dict[str, object]:
 def _kept(attribute: AttributeResult) -> Kept | None:
     after = attribute.best("anonymized")
     before = attribute.best("original", after[1].length) if after else None
-    return Kept(attribute, before[1], after[1], after[0]) if before and after else None
+    if before is None or after is None:
+        return None
+    return Kept(attribute, before[1], after[1], after[0], before[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,8 @@ def write_page(path: Path, template: str, data: Any, context: Mapping[str, Any])
     pages.globals.update(
         bar=bar, bounds=words.bounds, count=words.count, estimate=words.estimate,
         figure=words.figure, interval=words.interval, key=key, one_in=words.one_in,
-        percent=words.percent, sentence=words.sentence, points=words.points, p_text=words.p_text,
+        percent=words.percent, sentence=words.sentence, coded=words.coded,
+        points=words.points, p_text=words.p_text,
     )  # fmt: skip
     script = _source(loader, pages, "page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

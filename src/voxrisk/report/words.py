@@ -173,6 +173,18 @@ def badge(criterion: Criterion) -> tuple[int, str]:
     return degree, DEGREES[degree - 1] if degree else LEVELS[criterion.level]
 
 
+OPTION = r"--[a-z]+(?:-[a-z]+)*"
+
+
+def coded(text: str, pattern: str = OPTION) -> Markup:
+    """Text in which options of commands are set as such, and stay whole at the end of a line.
+
+    >>> coded("Add --train & more.")
+    Markup('Add <code>--train</code> &amp; more.')
+    """
+    return Markup(re.sub(pattern, r"<code>\g<0></code>", str(escape(text))))
+
+
 def step(text: str) -> Markup:
     """A step to take: what to do in bold, then the reason; options of commands stay whole.
 
@@ -181,7 +193,4 @@ def step(text: str) -> Markup:
     """
     found = re.match(r"(.+?[.:])\s+(.*)", text, re.DOTALL)
     action, reason = (found[1], found[2]) if found else (text, "")
-    marked = re.sub(
-        r"--[a-z]+(-[a-z]+)*|voxrisk [a-z]+", r"<code>\g<0></code>", str(escape(reason))
-    )
-    return Markup(f"<b>{escape(action)}</b> {marked}")
+    return Markup(f"<b>{escape(action)}</b> {coded(reason, f'{OPTION}|voxrisk [a-z]+')}")

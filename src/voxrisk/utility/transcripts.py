@@ -2,7 +2,7 @@
 
 import functools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -29,6 +29,7 @@ from voxrisk.utility.text import normalise
 ENGLISH = "whisper-tiny.en"  # what hears English where nobody says otherwise
 OTHERS = "whisper-base"  # and any other language
 UNDECLARED = "en"
+TOGETHER_SECONDS = 160.0  # of padded speech that is heard at once: bounds the memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,28 +133,63 @@ def transcribe(
     package = RECOGNISERS[asr].package if asr in RECOGNISERS else "faster-whisper"
     require(package.replace("-", "_"), extra="utility")
     settings = {
-        "what": "transcript 2",
+        "what": "transcript 3",
         "model": recogniser_digest(asr),
         "versions": [version(package)],
     }
-    return resumable(
+    spoken = [codes[name] for name in each]
+    together = RECOGNISERS[asr].together if asr in RECOGNISERS else 1
+    groups = list(_groups(utterances, spoken, together))
+    heard = resumable(
         functools.partial(_transcribe, asr, recogniser_paths(asr)),
-        [(row, codes[name]) for row, name in zip(utterances, each, strict=True)],
+        [([utterances[i] for i in group], spoken[group[0]]) for group in groups],
         key=functools.partial(_key, settings),
         journal=journal,
         workers=workers,
         label=f"recognising with {shown_recogniser(asr)}",
     )
+    texts = [""] * len(utterances)
+    for group, found in zip(groups, heard, strict=True):
+        for i, text in zip(group, found, strict=True):
+            texts[i] = text
+    return texts
 
 
-def _key(settings: Mapping[str, Any], task: tuple[Utterance, str]) -> str:
-    row, language = task
-    return hash_of({**settings, "language": language}, row)
+def _groups(
+    utterances: Sequence[Utterance], spoken: Sequence[str], together: int
+) -> Iterator[list[int]]:
+    """Places of utterances to hear at once: of one language and like length, the longest first.
+
+    They depend on the speech alone, neither on workers nor on what was heard before: whom an
+    utterance is heard with may change the last bits of its scores.
+    """
+    if together == 1:
+        yield from ([i] for i in range(len(utterances)))
+        return
+    seconds = [row.duration or 0.0 for row in utterances]
+    order = sorted(range(len(utterances)), key=lambda i: (spoken[i], -seconds[i], i))
+    group: list[int] = []
+    for i in order:
+        if group and (
+            len(group) == together
+            or spoken[i] != spoken[group[0]]
+            or (len(group) + 1) * seconds[group[0]] > TOGETHER_SECONDS
+        ):
+            yield group
+            group = []
+        group.append(i)
+    if group:
+        yield group
 
 
-def _transcribe(asr: str, paths: tuple[str, ...], task: tuple[Utterance, str]) -> str:
-    row, language = task
-    return open_recogniser(asr, paths)(read_audio(row, rate=RATE), language)
+def _key(settings: Mapping[str, Any], task: tuple[list[Utterance], str]) -> str:
+    rows, language = task
+    return hash_of({**settings, "language": language}, rows)
+
+
+def _transcribe(asr: str, paths: tuple[str, ...], task: tuple[list[Utterance], str]) -> list[str]:
+    rows, language = task
+    return open_recogniser(asr, paths)([read_audio(row, rate=RATE) for row in rows], language)
 
 
 def hear(pairs: Pairs) -> Heard:
@@ -179,13 +215,12 @@ def _hear(pairs: Pairs) -> Heard:
     if not any(normalise(text, language=code) for text, code in zip(said, codes, strict=True)):
         raise MissingFigureError("the transcripts hold no words")
     require("jiwer", extra="utility")  # before the long work, not after it
-    # Both sides in one go: the workers load the recogniser once.
-    heard = transcribe(
-        [side[i] for side in (pairs.original, pairs.anonymized) for i in places],
-        asr=asr,
-        language=[*codes, *codes],
-        **pairs.work,
-    )
+    # One side after the other: original speech is then heard once for every anonymizer.
+    heard = [
+        text
+        for side in (pairs.original, pairs.anonymized)
+        for text in transcribe([side[i] for i in places], asr=asr, language=codes, **pairs.work)
+    ]
     declared = pairs.language is not None or all(row.language for row in pairs.original)
     left_out = len(languages) - len(places)
     return Heard(asr, places, codes, said, by_side(heard), left_out, declared)

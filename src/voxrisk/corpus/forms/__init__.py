@@ -61,6 +61,8 @@ def recognise(path: Path) -> Form:
     for form in FORMS:
         if form.recognise(path):
             return form
+    if path.is_dir() and not any(path.iterdir()):
+        raise InputError(f"{path}: the folder is empty; give a folder of audio or a manifest.csv")
     raise InputError(
         f"{path}: not a corpus; known are a folder with one sub-folder of audio for each speaker, "
         "a manifest (CSV, TSV or Parquet with the columns utterance, path, speaker), a Kaldi or "
