@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ray_nodes import Nodes, make_room
+from voxrisk.cluster import Cluster, Crew
 from voxrisk.cluster.worker import Worker, files_of, own_versions, probe
 from voxrisk.corpus import Utterance
 from voxrisk.journal import Journal, hash_of, resumable
@@ -76,21 +77,26 @@ def refuse_odd(item: int) -> int:
     return item
 
 
-def test_workers_share_a_gpu_and_are_where_it_is(nodes: Nodes) -> None:
+def test_workers_share_a_gpu_and_are_where_it_is(nodes: Nodes, tmp_path: Path) -> None:
     """One of the nodes has a GPU (in name: there is none here). Quarters of it go to four."""
     make_room()
     with engine("ray,cpu=0.25,gpu=0.25"):
         assert worker_count() == 4
-        found = list(run(seen_gpu, range(12), device="cuda"))
+        work = functools.partial(seen_gpu, tmp_path)
+        found = list(run(work, range(12), device="cuda"))
     assert len({process for process, _, _ in found}) == 4
     assert {(gpu, place) for _, gpu, place in found} == {("0", nodes.of_gpu)}
-    with engine("ray,cpu=0.25"):  # a stage that computes on a GPU has one for itself unless told
-        assert worker_count() == 8
-        assert len({process for process, _, _ in run(seen_gpu, range(3), device="cuda")}) == 1
+    crew = Crew(Cluster(cpu=0.25))
+    assert crew.takes("cuda")["num_gpus"] == 1.0  # a stage on a GPU has one for itself, unless told
+    assert (crew.size("cpu"), crew.size("cuda")) == (8, 1)
 
 
-def seen_gpu(_: int) -> tuple[int, str | None, str]:
-    time.sleep(0.05)
+def seen_gpu(folder: Path, _: int) -> tuple[int, str | None, str]:
+    """Who this is, where, and what GPU it sees; not before all four are there."""
+    (folder / str(os.getpid())).touch()
+    deadline = time.monotonic() + 120
+    while len(list(folder.iterdir())) < 4 and time.monotonic() < deadline:
+        time.sleep(0.05)
     return os.getpid(), os.environ.get("CUDA_VISIBLE_DEVICES"), machine()
 
 
