@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from voxrisk.cli.engine import Engine
+
 if TYPE_CHECKING:
     from voxrisk.slicing_results import SlicingResults
 
@@ -92,6 +94,7 @@ def slicing(
     stages: Annotated[
         Path | None, typer.Option(help="Where finished stages are kept; else OUTPUT/stages.")
     ] = None,
+    engine: Engine = "local",
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Write over another study.")] = False,
 ) -> None:
