@@ -73,6 +73,7 @@ def slicing(
     text: Annotated[bool, typer.Option(help="Put slices together by their words.")] = True,
     speech: Annotated[bool, typer.Option(help="Put slices together by their sound.")] = True,
     utility: Annotated[bool, typer.Option(help="Word error rates on and from slices.")] = True,
+    trained: Annotated[bool, typer.Option(help="Train recognisers on slices, for that.")] = True,
     utterances: Annotated[
         int, typer.Option(min=0, help="Of each speaker, that enrol, and that are tried; 0: all.")
     ] = 0,
@@ -130,6 +131,7 @@ def slicing(
         text=text,
         speech=speech,
         utility=utility,
+        trained=trained,
         utterances=utterances,
         tried=tried,
         steps=steps,

@@ -42,6 +42,7 @@ class Slicing:
         text: Whether to attack the order of the words.
         speech: Whether to attack the order of the sound.
         utility: Whether to measure word error rates.
+        trained: Whether recognisers learn from slices for it; else a ready one hears them.
         utterances: Of each speaker so many that enrol and so many that are tried, drawn at random;
             0: all.
         tried: Slices of each trial utterance that are tried, drawn at random; 0: all. All that
@@ -75,6 +76,7 @@ class Slicing:
     text: bool = True
     speech: bool = True
     utility: bool = True
+    trained: bool = True
     utterances: int = 0
     tried: int = TRIED
     steps: int = 0

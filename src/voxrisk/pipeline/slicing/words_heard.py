@@ -81,7 +81,7 @@ def _ready(material: Material) -> list[UtilityRow]:
 
 def _trained(material: Material, *, speech: Mapping[str, Sequence[Utterance]]) -> list[UtilityRow]:
     chosen = material.chosen
-    if not speech:
+    if not speech or not chosen.trained:
         return []
     training: dict[Key, Sequence[Utterance]] = {}
     for condition, rows in speech.items():
