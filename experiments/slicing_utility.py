@@ -25,7 +25,7 @@ from voxrisk.protect.alignment import read_alignment
 from voxrisk.protect.slicing import Word, slice_words
 from voxrisk.store import Store
 from voxrisk.types import Estimate
-from voxrisk.utility.asr import RECIPES, Cell, Search, equal_hours, ready_utility, slice_utility
+from voxrisk.utility.asr import RECIPES, Cell, Search, ready_utility, slice_utility
 
 DURATIONS = (0.5, 1.0, 2.0, 1.5, 3.0, 4.0)
 CLEAR, ANONYMIZED = "clear", "anonymized"
@@ -148,20 +148,22 @@ def main() -> None:
             pieces = rows if duration is None else slices(rows, words, duration)
             training[condition, duration] = pieces
     # Hours are those that all sets have, also where only one half is run.
-    drawn = dict(equal_hours(training, hours=given.hours))
+    least = min(sum(row.duration or 0.0 for row in rows) for rows in training.values())
+    hours = given.hours or least / 3600
     if given.shuffle:
-        for key, rows in drawn.items():
+        for key, rows in training.items():
             texts = [row.text for row in rows]
-            drawn[key] = tuple(
+            training[key] = [
                 replace(r, text=texts[(i + len(rows) // 2) % len(rows)]) for i, r in enumerate(rows)
-            )
+            ]
     changed = {name: getattr(given, name) for name in ("steps", "width", "blocks", "rate")}
     changed = {name: value for name, value in changed.items() if value is not None}
     show(
         slice_utility(
-            {key: rows for key, rows in drawn.items() if given.only in (None, key[0])},
+            {key: rows for key, rows in training.items() if given.only in (None, key[0])},
             testing,
             Store(given.store),
+            hours=hours,
             recipe=replace(RECIPES[given.recipe], **changed),
             load_model=embedded_model,
             search=Search(beam=given.beam),

@@ -39,10 +39,12 @@ def sample(losses: dict[float, float] | None = None) -> SlicingResults:
     ]  # fmt: skip
     utility = [
         UtilityRow(
-            recogniser="trained", train=condition, test=condition, duration=d,
-            wer=estimate("wer", 0.1 + loss, 1.0), loss=estimate("wer", loss, 0.0),
+            recogniser="trained", train=condition, test=test, duration=d,
+            wer=estimate("wer", 0.1 + loss, 1.0), loss=estimate("wer_loss", loss, 0.0),
+            mismatch=None if test == condition else estimate("wer_mismatch", 0.07, 0.0),
         )
-        for condition in ("clear", "anonymized")
+        for condition, test in (("clear", "clear"), ("clear", "anonymized"),
+                                ("anonymized", "anonymized"))
         for d, loss in (losses or {}).items()
     ]  # fmt: skip
     successors = [

@@ -32,6 +32,17 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in found}
 
 
+def test_every_figure_is_mapped_to_a_question_of_the_law() -> None:
+    """What a data protection officer asks: which figure answers what, and what it does not."""
+    law = (ROOT / "docs" / "law.md").read_text(encoding="utf-8")
+    metrics = [p.name for p in (ROOT / "docs" / "metrics").glob("*.md") if p.stem != "index"]
+    assert len(metrics) > 5
+    for page in (*(f"metrics/{name}" for name in metrics), "inference.md", "utility.md"):
+        assert f"]({page})" in law, f"law.md does not say what {page} is good for"
+    for text in ("Opinion 05/2014", "Recital 26", "Article 35", "EDPB"):
+        assert text in law
+
+
 @pages
 def test_links_lead_to_files_and_headings_that_exist(page: Path) -> None:
     for link in LINK.finditer(prose(page)):

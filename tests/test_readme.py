@@ -9,6 +9,8 @@ import functools
 import io
 import re
 import shlex
+import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -112,6 +114,27 @@ def test_make_has_what_the_readme_asks_for() -> None:
     for words in commands():
         if words[0] == "make":
             assert re.search(rf"(?m)^{words[1]}:", makefile)
+
+
+def test_make_demo_says_what_it_does_while_it_installs(tmp_path: Path) -> None:
+    """It was silent for minutes. What would be printed and run, in order, for a new environment."""
+    if shutil.which("make") is None:
+        pytest.skip("no make here")
+    done = subprocess.run(
+        ["make", "--dry-run", f"VENV={tmp_path / 'new'}", "demo"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+
+    def place(words: str) -> int:
+        return next(k for k, line in enumerate(lines) if words in line)
+
+    told = [place(f'echo "{step}/3') for step in (1, 2, 3)]
+    assert told == sorted(told)
+    install = place("--editable")
+    assert told[1] < install < told[2]
+    assert "--quiet" not in lines[install]
+    assert place("evaluating two anonymizers") > told[2]
 
 
 def test_every_command_works_as_it_stands(place: Path) -> None:

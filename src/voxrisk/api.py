@@ -84,11 +84,14 @@ def measure_crowd(
     """
     from voxrisk.measure import Protocol
     from voxrisk.measure import measure_crowd as measure
+    from voxrisk.shards import spread
 
     given = _known(Protocol, options, aside=("lengths", "sizes"))
     sizes = None if N is None else _numbers("N", N)
     protocol = Protocol(lengths=_numbers("L", L), sizes=sizes, **given)
-    return measure(enrolled=_vectors(enrolled), tested=_vectors(tested), protocol=protocol)
+    return measure(
+        enrolled=_vectors(enrolled), tested=_vectors(tested), protocol=protocol, spread=spread
+    )
 
 
 def compare(runs: Mapping[str, Any] | Sequence[Any], path: Path | str) -> None:

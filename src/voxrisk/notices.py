@@ -168,7 +168,7 @@ NOTICES: dict[str, Wording] = {
     ),
     "slicing_language": Wording(
         "serious",
-        "The embedded aligner cannot align this speech (it knows English), so slices are cut at "
+        "No aligner here can tell when the words of this speech are said, so slices are cut at "
         "fixed times, through words as well. Give word times of another tool with "
         "--alignment.{detail}",
     ),

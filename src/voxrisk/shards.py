@@ -32,6 +32,7 @@ __all__ = [
     "per_batch",
     "run",
     "spread",
+    "together",
     "worker_count",
 ]
 
@@ -122,6 +123,33 @@ def spread(
 
 def _alone(work: Callable[[slice, int | None], Result], part: slice) -> Result:
     return work(part, 1)
+
+
+def together(
+    work: Callable[[], Result],
+    processes: int,
+    *,
+    device: str = "cpu",
+    shared: Path | None = None,
+    label: str = "",
+) -> Result:
+    """What ``work`` gives where so many processes, which know of each other, do it at once.
+
+    On a cluster they are told of each other as ``torchrun`` does it. Here there is one process: the
+    one that calls, which may be one of several that ``torchrun`` has started.
+    """
+    crew = _CREW.get()
+    if crew is not None:
+        from voxrisk.cluster.gang import together as gather
+
+        found: Result = gather(crew, work, processes, device=device, shared=shared, label=label)
+        return found
+    if processes != 1:
+        raise InputError(
+            f"{processes} processes on this machine: start them with `torchrun --nproc-per-node "
+            f"{processes} -m voxrisk train …`, or give --engine ray"
+        )
+    return work()
 
 
 def worker_count() -> int:

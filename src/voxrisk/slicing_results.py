@@ -66,6 +66,9 @@ class UtilityRow:
         duration: δ; None: not sliced.
         wer: Word error rate.
         loss: By how much it is worse than without slicing, on the same speakers; None for that.
+        mismatch: By how much it is worse than one that learned from the kind of speech that is
+            tested, at the same length; None for that, and for a ready one.
+        pieces: How many it learned from; of a ready one, how many it heard.
         hours: Speech it learned from.
         steps: Of its training.
     """
@@ -76,6 +79,8 @@ class UtilityRow:
     duration: float | None
     wer: Estimate
     loss: Estimate | None = None
+    mismatch: Estimate | None = None
+    pieces: int | None = None
     hours: float | None = None
     steps: int | None = None
 
@@ -169,7 +174,9 @@ class SlicingResults:
     @property
     def conditions(self) -> tuple[str, ...]:
         """The kinds of speech there were, clear first."""
-        return tuple(dict.fromkeys(row.condition for row in self.privacy))
+        there = {row.condition for row in self.privacy}
+        there |= {row.condition for row in self.successors} | {row.test for row in self.utility}
+        return tuple(kind for kind in (CLEAR, ANONYMIZED) if kind in there)
 
     def row(
         self, condition: str, attacker: str, cut: str, duration: float | None = None

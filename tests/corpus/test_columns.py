@@ -116,7 +116,10 @@ GOOD = {"utterance": ["a", "b"], "path": ["a.wav", "b.wav"], "speaker": ["s", "t
         ({"path": [None, "b"]}, "row 1: path is empty"),
         ({"utterance": ["a", "a"]}, "'a' is used twice"),
         ({"duration": [1.0, np.nan]}, "row 2: duration is nan"),
-        ({"duration": ["1.0", "soon"]}, "duration is no number"),
+        ({"duration": ["1.0", "soon"]}, "duration is no numbers"),
+        ({"duration": [[1.0], [2.0]]}, "duration is no numbers"),
+        ({"speaker": [{"id": 1}, {"id": 2}]}, "speaker is no text"),
+        ({"path": [b"a.wav", b"\xff"]}, "path is no text"),
         ({"start": [-1.0, None]}, "row 1: start is -1.0"),
         ({"gender": ["f", "queen"]}, "gender is 'queen'"),
     ],
@@ -125,6 +128,20 @@ def test_a_bad_cell_is_named(change: dict[str, Any], words: str, tmp_path: Path)
     parquet.write_table(arrow.table({**GOOD, **change}), tmp_path / "m.parquet")
     with pytest.raises(InputError, match=words):
         by_speaker(read_columns(tmp_path / "m.parquet"))
+
+
+def test_long_strings_and_numbers_for_names_are_understood(tmp_path: Path) -> None:
+    """As polars and pandas write them; an empty cell is no duration."""
+    table = arrow.table({
+        "utterance": arrow.array([7, 8]), "path": arrow.array(["a", "b"], arrow.large_string()),
+        "speaker": [1, 2], "duration": arrow.array(["1.5", ""], arrow.large_string()),
+    })  # fmt: skip
+    parquet.write_table(table, tmp_path / "m.parquet")
+    rows = list(read_columns(tmp_path / "m.parquet"))
+    assert [(r.utterance, r.speaker, r.duration) for r in rows] == [
+        ("7", "1", 1.5),
+        ("8", "2", None),
+    ]
 
 
 def test_what_is_no_manifest_and_audio_that_is_missing_are_said(tmp_path: Path) -> None:

@@ -106,6 +106,48 @@ def test_a_tar_that_is_cut_short_anywhere_is_an_error(
             read_corpus(tar)
 
 
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        (["../../etc/u.flac"], "'../../etc/u.flac' leads out of the tar"),
+        (["/etc/u.flac"], "'/etc/u.flac' leads out of the tar"),
+        (["a\\..\\u.flac"], "leads out of the tar"),
+        (["u.flac", "u.spk", "u.flac"], r"holds u\.flac twice"),
+        (["u.flac", "u.spk", "./u.flac"], r"holds u\.flac twice"),
+        (["u.flac", "u.wav", "u.spk"], r"x\.tar u: u\.flac and u\.wav have one name"),
+    ],
+)
+def test_names_that_lead_out_of_a_tar_or_are_there_twice_are_refused(
+    speech: list[Utterance], tmp_path: Path, files: list[str], words: str
+) -> None:
+    """A tar of strangers must not make a file of this machine be read, nor choose in silence."""
+    with tarfile.open(tmp_path / "x.tar", "w") as made:
+        for name in files:
+            data = b"anna" if name.endswith(".spk") else speech[0].path.read_bytes()
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            made.addfile(member, io.BytesIO(data))
+    with pytest.raises(InputError, match=words):
+        read_corpus(tmp_path / "x.tar")
+
+
+def test_names_that_begin_with_a_dot_and_links_are_no_trouble(
+    speech: list[Utterance], tmp_path: Path
+) -> None:
+    """``tar cf x.tar .`` writes ./u.flac; a link to a file outside of the tar is no file of it."""
+    with tarfile.open(tmp_path / "x.tar", "w") as made:
+        made.add(speech[0].path, "./a/u.flac")
+        said = tarfile.TarInfo("./a/u.spk")
+        said.size = 4
+        made.addfile(said, io.BytesIO(b"anna"))
+        link = tarfile.TarInfo("./a/v.flac")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/hostname"
+        made.addfile(link)
+    [row] = read_corpus(tmp_path / "x.tar")
+    assert (row.utterance, row.speaker) == ("a/u", "anna")
+    assert np.array_equal(read_audio(row), read_audio(speech[0]))
+
+
 def test_shar_gives_every_supervision_of_a_cut(speech: list[Utterance], tmp_path: Path) -> None:
     """Names of files, and times within a cut, as lhotse's SharWriter leaves them."""
     folder = tmp_path / "shar"

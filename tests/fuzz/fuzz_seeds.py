@@ -119,6 +119,49 @@ def manifest(home: Path, name: str = "manifest.csv", separator: str = ",") -> Pa
     return text(home, name, table([head, *rows], separator))
 
 
+def parquet_manifest(home: Path) -> Path:
+    audio(home)
+    return parquet(home, "manifest.parquet", {
+        "utterance": NAMES, "path": [f"{n}.wav" for n in NAMES], "speaker": PEOPLE,
+        "text": TEXTS, "duration": [0.1] * len(NAMES), "note": list(range(len(NAMES))),
+    })  # fmt: skip
+
+
+def tar(home: Path, name: str, files: dict[str, bytes]) -> Path:
+    import io
+    import tarfile
+
+    with tarfile.open(home / name, "w") as made:
+        for inside, data in files.items():
+            member = tarfile.TarInfo(inside)
+            member.size = len(data)
+            made.addfile(member, io.BytesIO(data))
+    return home / name
+
+
+def webdataset(home: Path) -> Path:
+    files = {}
+    for name, person, said in zip(NAMES, PEOPLE, TEXTS, strict=True):
+        about = {"speaker": person, "text": said, "duration": 0.1}
+        files[f"{name}.json"] = json.dumps(about).encode()
+        files[f"{name}.wav"] = sound(home / "aside" / f"{name}.wav").read_bytes()
+    return tar(home, "x.tar", files)
+
+
+def shar(home: Path) -> Path:
+    """The cuts; the tar with their audio lies beside them."""
+    files = {f"{n}.wav": sound(home / "aside" / f"{n}.wav").read_bytes() for n in NAMES}
+    (home / "shar").mkdir()
+    tar(home, "shar/recording.000000.tar", files)
+    cuts = [
+        {"id": n, "duration": 0.1, "supervisions": [
+            {"id": f"{n}-0", "speaker": p, "text": t, "start": 0.0, "duration": 0.1}]}
+        for n, p, t in zip(NAMES, PEOPLE, TEXTS, strict=True)
+    ]  # fmt: skip
+    lines = "".join(json.dumps(cut) + "\n" for cut in cuts)
+    return text(home, "shar/cuts.000000.jsonl", lines)
+
+
 def kaldi(home: Path, folder: str = ".") -> None:
     audio(home)
     inside = f"{folder}/"

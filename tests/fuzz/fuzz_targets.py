@@ -104,6 +104,11 @@ def _corpus(form: str, file: str, build: Any, oracle: Any) -> Target:
     return Target(f"corpus-{form} {file}", "text", make, read_corpus, oracle)
 
 
+def _heard(corpus: Path) -> Any:
+    """The rows of a corpus and what is heard of each: it lies where a damaged table says."""
+    return [[row, decode(row)[0].tobytes().hex()] for row in read_corpus(corpus)]
+
+
 def _vectors(file: str, kind: str, *parts: Any, damaged: str = "", oracle: Any = None) -> Target:
     def make(home: Path) -> Path:
         made = [part(home) for part in parts]
@@ -365,6 +370,20 @@ _ALL = [
         "manifest.tsv",
         lambda h: seeds.manifest(h, "manifest.tsv", "\t"),
         lambda h: oracles.manifest(h / "manifest.tsv"),
+    ),
+    Target(
+        "corpus-parquet manifest.parquet",
+        "binary",
+        seeds.parquet_manifest,
+        lambda h: read_corpus(h / "manifest.parquet"),
+    ),
+    Target("corpus-webdataset x.tar", "binary", seeds.webdataset, lambda h: _heard(h / "x.tar")),
+    Target("corpus-shar cuts.000000.jsonl", "text", seeds.shar, lambda h: _heard(h / "shar")),
+    Target(
+        "corpus-shar recording.000000.tar",
+        "binary",
+        lambda h: seeds.shar(h).with_name("recording.000000.tar"),
+        lambda h: _heard(h / "shar"),
     ),
     *(_corpus("kaldi", file, seeds.kaldi, oracles.kaldi) for file in _KALDI),
     _corpus("voiceprivacy", "libri_dev_enrolls/enrolls", seeds.voiceprivacy, oracles.voiceprivacy),

@@ -12,7 +12,13 @@ from legal_eval.io import ScoreMatrix
 
 from voxrisk.measure import expected_disclosure, rocch_eer, worst_case_disclosure
 from voxrisk.measure.conversations import conversations, halves, speaker_means
-from voxrisk.measure.linking import Ranking, linkability, linkability_by_draws, rank_trials
+from voxrisk.measure.linking import (
+    Ranking,
+    Redrawn,
+    linkability,
+    linkability_by_draws,
+    rank_trials,
+)
 from voxrisk.measure.scorers import pairs, ready
 from voxrisk.types import InputError
 
@@ -124,7 +130,8 @@ def test_weights_of_one_change_nothing_and_weights_copy_speakers() -> None:
     trial = enroll[own] + rng.standard_normal((own.size, 4))
     ranking = rank_trials(pairs(trial, enroll, enroll_rows=False), own)
     weights = np.array([np.ones(n), rng.integers(0, 3, n), rng.integers(1, 4, n)], dtype=np.int32)
-    draws = ranking.resample(weights, np.array([n]))
+    redrawn = Redrawn(weights, np.arange(n), n, np.arange(0))
+    draws = ranking.resample(redrawn, np.array([n]))
     assert draws["rocch_eer"][0] == rocch_eer(ranking.roc)
     assert draws["log10_l"][0, 0] == pytest.approx(worst_case_disclosure(ranking.roc), rel=1e-12)
     scores = np.array([[trial[j] @ enroll[i] for i in range(n)] for j in range(own.size)])
@@ -138,6 +145,27 @@ def test_weights_of_one_change_nothing_and_weights_copy_speakers() -> None:
         assert draws["d_ece"][row] == pytest.approx(
             expected_disclosure(target, nontarget), abs=1e-12
         )
+
+
+def test_those_who_are_not_tested_are_drawn_apart_and_the_same_in_any_part() -> None:
+    """Each row draws as many as there are, each with the same chance, as a multinomial does."""
+    n, tested, others = 60, np.arange(0, 20, 2), np.arange(20, 60)
+    weights = np.full((4000, tested.size), 3, dtype=np.int32)
+    redrawn = Redrawn(weights, tested, n, others, seed=1)
+    rows = redrawn.rows(slice(0, 4000))
+    assert (rows[:, tested] == 3).all()
+    assert (rows[:, 1:20:2] == 1).all()  # in neither list
+    drawn = rows[:, others].astype(float)
+    assert (drawn.sum(axis=1) == others.size).all()
+    assert drawn.mean(axis=0) == pytest.approx(1.0, abs=0.08)
+    covariance = np.cov(drawn.T)
+    assert np.diag(covariance) == pytest.approx(1 - 1 / 40, abs=0.15)
+    assert covariance[~np.eye(40, dtype=bool)].mean() == pytest.approx(-1 / 40, abs=0.005)
+    assert (drawn[0] != drawn[1]).any()
+    assert np.array_equal(redrawn.rows(slice(7, 9)), rows[7:9])
+    assert not np.array_equal(
+        Redrawn(weights, tested, n, others, seed=2).rows(slice(7, 9)), rows[7:9]
+    )
 
 
 def test_more_people_give_stronger_worst_case_and_the_same_eer() -> None:

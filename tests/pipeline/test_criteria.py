@@ -6,6 +6,7 @@ import pytest
 
 from report_sample import sample
 from voxrisk.pipeline.criteria.crowd import singling_out
+from voxrisk.pipeline.verdict import _headline
 from voxrisk.results import AttackResult, Criterion
 from voxrisk.types import Estimate, Interval
 
@@ -52,3 +53,23 @@ def test_one_crowd_of_several_is_luck_and_so_are_two_of_different_lengths(
     said = found(attack, *one, *other)
     assert said.value is not None
     assert (said.value.size, said.level) == (200, "at chance")
+
+
+def test_headlines_are_plain() -> None:
+    """The strongest attacker "does measurably no worse": that was a riddle."""
+
+    def level(name: str, said: str) -> Criterion:
+        value = at(20, 0.5, 0.4) if said != "not assessed" else None
+        return Criterion(name=name, level=said, sentence="", value=value)
+
+    both = "singling out", "linkability"
+    said = {
+        "as original": "No protection was shown: ",
+        "above chance": "People can still be recognised better than by guessing.",
+        "at chance": "None of the attackers tried recognised people",
+        "not assessed": "Whether people can be recognised could not be measured",
+    }
+    for what, words in said.items():
+        assert _headline([level(name, what) for name in both]).startswith(words)
+    mixed = _headline([level(both[0], "as original"), level(both[1], "at chance")])
+    assert mixed.startswith("People can still be recognised: in singling out, the strongest")

@@ -14,13 +14,16 @@ import pytest
 
 from voxrisk.corpus import Utterance, read_corpus, write_corpus
 from voxrisk.corpus.demo import make_demo
+from voxrisk.corpus.trials import Lists
 from voxrisk.pipeline.evaluate import evaluate_speech
 from voxrisk.pipeline.evaluation import Evaluation
-from voxrisk.pipeline.sides import make_sides
+from voxrisk.pipeline.sides import make_sides, write_sides
+from voxrisk.pipeline.slicing import cuts
 from voxrisk.pipeline.slicing.choices import Slicing
 from voxrisk.pipeline.slicing.cuts import Pieces
-from voxrisk.pipeline.slicing.privacy import pieces_sides
+from voxrisk.pipeline.slicing.privacy import bounded, pieces_sides
 from voxrisk.pipeline.slicing.study import study_slicing
+from voxrisk.pipeline.stages import Stages
 from voxrisk.protect.alignment import write_alignment
 from voxrisk.protect.slicing import Word
 from voxrisk.slicing_results import CLEAR, SHORTENED, SLICED, WHOLE, SlicingResults
@@ -94,6 +97,33 @@ def test_unsliced_speech_gives_the_figures_of_evaluate(
             assert found.interval == expected.interval, figure
 
 
+def test_of_some_trials_the_figures_are_those_of_evaluate_on_the_same(
+    corpus: Path, words: Path, plain_encoder: str, run: tuple[Path, SlicingResults], tmp_path: Path
+) -> None:
+    """One trial utterance of each speaker: shorter, and still no other protocol."""
+    sides = bounded(make_sides(read_corpus(corpus), seed=0), 1)
+    write_sides(tmp_path, sides)
+    assert sorted(sides.rows[name].speaker for name in sides.trial) == sorted(sides.models)
+    asked = chosen(corpus, words, plain_encoder, utterances=1, anonymizer=None)
+    results = study_slicing(asked, tmp_path / "run", stages=run[0] / "stages")
+    lists = (Lists(tmp_path / "trials.csv", tmp_path / "enroll.csv"),)
+    evaluated = evaluate_speech(
+        Evaluation(
+            corpus, anonymizer="mcadams", encoder=plain_encoder, effort="quick", utility=False,
+            sets=lists,
+        ),
+        tmp_path / "evaluate", stages=run[0] / "stages",
+    )  # fmt: skip
+    mine, theirs = results.row(CLEAR, "original", WHOLE), evaluated.attackers["original"]
+    all_of_it = run[1].row(CLEAR, "original", WHOLE)
+    assert mine is not None
+    assert all_of_it is not None
+    assert mine.pieces == 6 < all_of_it.pieces
+    assert "rocch_eer" in mine.figures
+    for figure in {*mine.figures} - {"linkability"}:
+        assert mine.figures[figure].value == pytest.approx(theirs.figures[figure].value, abs=1e-9)
+
+
 def test_every_length_has_its_rows_and_real_durations(run: tuple[Path, SlicingResults]) -> None:
     _, results = run
     assert SlicingResults.read(run[0]) == results
@@ -145,15 +175,63 @@ def test_without_transcripts_slices_are_cut_at_fixed_times_and_it_is_said(
     assert row.seconds == pytest.approx(1.0)
 
 
-def test_another_language_is_cut_at_fixed_times(
+def test_without_an_aligner_slices_are_cut_at_fixed_times_and_it_is_said(
+    corpus: Path, plain_encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pocketsphinx", None)
+    write_corpus(tmp_path / "speech.csv", few(corpus))
+    asked = chosen(tmp_path / "speech.csv", None, plain_encoder, anonymizer=None, durations=(1.0,))
+    results = study_slicing(asked, tmp_path / "run")
+    assert results.fixed
+    said = next(n.text for n in results.notices if n.code == "slicing_no_aligner")
+    assert "voxrisk[align]" in said
+    assert results.row(CLEAR, "original", SLICED, 1.0) is not None
+
+
+def test_a_language_that_whisper_knows_has_its_times_from_whisper(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """German is aligned by the recogniser that knows it, and what it says is where slices end."""
+    german = [replace(row, language="de") for row in few(corpus, 1)]
+    asked_of: set[str | None] = set()
+
+    def told(asr: str | None, language: str | None, row: Utterance) -> list[Word]:
+        asked_of.add(asr)
+        return [Word(text, k, k + 0.5) for k, text in enumerate((row.text or "").split())]
+
+    monkeypatch.setattr(cuts, "align_with", told)
+    monkeypatch.setattr(cuts, "check_aligner", lambda *_: None)
+    monkeypatch.setattr(cuts, "resumable", lambda stage, rows, **_: [stage(row) for row in rows])
+    found = cuts.align_stage(german, "digest", Stages(tmp_path), "speech")
+    assert asked_of == {"whisper-base"}
+    assert all(words[1].start == 1.0 for words in found.values())
+
+
+def test_a_language_that_nobody_knows_is_cut_at_fixed_times(
     corpus: Path, plain_encoder: str, tmp_path: Path
 ) -> None:
-    german = [replace(row, language="de") for row in few(corpus)]
+    german = [replace(row, language="iba") for row in few(corpus)]
     write_corpus(tmp_path / "speech.csv", german)
     asked = chosen(tmp_path / "speech.csv", None, plain_encoder, anonymizer=None, durations=(1.0,))
     results = study_slicing(asked, tmp_path / "run")
     assert results.fixed
     assert "--alignment" in next(n.text for n in results.notices if n.code == "slicing_language")
+
+
+def test_where_nobody_can_enrol_and_be_tried_the_rest_goes_on(
+    corpus: Path, words: Path, plain_encoder: str, tmp_path: Path
+) -> None:
+    """One session of each speaker: no privacy can be measured, the order of words still can."""
+    rows = [row for row in few(corpus) if row.session == few(corpus)[0].session]
+    write_corpus(tmp_path / "speech.csv", rows)
+    asked = chosen(
+        tmp_path / "speech.csv", words, plain_encoder,
+        anonymizer=None, durations=(0.5,), text=True, speech=True,
+    )  # fmt: skip
+    results = study_slicing(asked, tmp_path / "run")
+    assert not results.privacy
+    assert "two sessions" in results.missing["privacy"]
+    assert {row.uses for row in results.successors} >= {"text", "voice", "cut"}
 
 
 def test_a_length_that_no_utterance_has_is_named(
@@ -218,7 +296,6 @@ def test_bad_choices_are_named(given: dict[str, Any], said: str) -> None:
 
 def test_the_middle_of_an_utterance_is_kept(corpus: Path, tmp_path: Path) -> None:
     from voxrisk.pipeline.slicing.cuts import shortened
-    from voxrisk.pipeline.stages import Stages
 
     row = next(r for r in read_corpus(corpus) if (r.duration or 0) > 1.2)
     pieces, silent = shortened([row], CLEAR, 1.0, Stages(tmp_path))

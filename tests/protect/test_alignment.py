@@ -281,3 +281,11 @@ def test_align_command_says_what_it_did_not_find(shared: Path, tmp_path: Path) -
     )
     assert "26 words of 2 utterances, 1 without times\nnot found: mummeries" in result.output
     assert sum(len(words) for words in read_alignment(out).values()) == 26
+
+
+def test_word_times_do_not_depend_on_what_was_aligned_before(shared: Path) -> None:
+    """The same table comes from any number of workers, whoever had which utterance."""
+    rows = read_corpus(shared / "librispeech_eval")[1:40:10]
+    forwards = [align_utterance(row) for row in rows]
+    backwards = [align_utterance(row) for row in reversed(rows)]
+    assert forwards == backwards[::-1]

@@ -15,7 +15,7 @@ from voxrisk.pipeline.evaluation import Evaluation
 from voxrisk.report import words
 from voxrisk.report.compare import write_compare
 from voxrisk.report.html import write_report
-from voxrisk.report.inference import compared_attributes
+from voxrisk.report.inference import compared_attributes, not_compared
 from voxrisk.results import AttributeResult, InferenceResult, Results
 
 
@@ -140,3 +140,28 @@ def test_a_comparison_puts_attributes_beside_the_rest(told: Results, tmp_path: P
         for e, _ in column.cells:
             assert words.estimate(e) in table
     assert compared_attributes([told, sample(title="plain")]) == []
+
+
+def test_what_one_run_hides_and_another_keeps_is_compared_and_said(
+    told: Results, tmp_path: Path
+) -> None:
+    assert told.inference is not None
+    turned = [replace(a, use="keep") for a in told.inference.attributes]
+    other = replace(told, title="kept", inference=InferenceResult(attributes=tuple(turned)))
+    columns = compared_attributes([told, other])
+    assert (columns[0].name, columns[0].use) == ("gender", "either")
+    write_compare([told, other], tmp_path / "c.html")
+    page = (tmp_path / "c.html").read_text(encoding="utf-8")
+    assert "hidden in some runs, to survive in others" in page
+
+
+def test_what_cannot_be_compared_is_named(told: Results, tmp_path: Path) -> None:
+    """A run without it, or with other classes: one of two is easier to guess than one of three."""
+    assert told.inference is not None
+    gender, age, accent = told.inference.attributes
+    fewer = replace(accent, classes=("a", "b"))
+    other = replace(told, title="other", inference=InferenceResult(attributes=(gender, fewer)))
+    assert [c.name for c in compared_attributes([told, other])] == ["gender"]
+    assert not_compared([told, other]) == [accent.name, age.name]
+    write_compare([told, other], tmp_path / "c.html")
+    assert "accent, age." in (tmp_path / "c.html").read_text(encoding="utf-8")

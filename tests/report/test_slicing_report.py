@@ -63,7 +63,10 @@ def test_the_tidy_table_has_a_row_for_each_figure() -> None:
     study = sample(LOSSES)
     rows = list(tidy(study))
     figures = sum(len(r.figures) for r in (*study.privacy, *study.successors))
-    assert len(rows) == figures + 2 * len(study.utility)
+    mismatched = sum(u.mismatch is not None for u in study.utility)
+    assert mismatched == len(LOSSES)
+    assert sum(row["figure"] == "wer_mismatch" for row in rows) == mismatched
+    assert len(rows) == figures + 2 * len(study.utility) + mismatched
     assert {tuple(row) for row in rows} == {tuple(rows[0])}
 
 
@@ -71,7 +74,10 @@ def test_report_writes_the_page_again(tmp_path: Path) -> None:
     sample(LOSSES).write(tmp_path)
     done = CliRunner().invoke(app, ["report", str(tmp_path)])
     assert done.exit_code == 0, done.output
-    assert "Slice at 1 s" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Slice at 1 s" in page
+    assert "Against training on what is tested" in page
+    assert page.count("+7.0") == len(LOSSES)  # matched against mismatched, once for each length
 
 
 @pytest.fixture(scope="module")

@@ -118,6 +118,13 @@ def test_figures_stand_alone_and_say_what_they_show(results, tmp_path):
             if e.name in ("singling_out", "linkability", "rocch_eer")} <= values  # fmt: skip
 
 
+def test_both_planes_of_usefulness_can_be_taken(results):
+    """The page showed Linkability against word errors, and no file had it."""
+    svg = run_figures(results)["usefulness"].svg()
+    for axis in ("Equal error rate", "Linkability", "Word error rate"):
+        assert axis in svg
+
+
 def test_the_table_of_the_crowd_holds_every_point_of_the_curves(results):
     rows = list(csv.DictReader(io.StringIO(files_of(results)["crowd.csv"])))
     expected = {

@@ -30,7 +30,7 @@ FOLDS = 6  # parts of the speakers, where there is no training speech
 INNER = 3  # parts of the training speakers, to choose features and caution
 PENALTIES = (1e-2, 1e-1, 1.0)
 CAUTION = 1e-2  # of the weights by which several kinds of features are joined
-ALL = "all together"
+ALL = "all features together"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

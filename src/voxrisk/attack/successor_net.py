@@ -29,7 +29,7 @@ WINDOW, HOP, POINTS = 400, 160, 512  # samples
 CHANNELS, POOLED, HIDDEN = 48, 64, 64
 SEEN = 7  # frames that a frame sees on either side
 REACH = 200  # frames heard on either side of the cut
-PAIRS = 8192  # whose joints are computed at once
+PAIRS = 1024  # whose joints are computed at once: more of them do not fit the cache
 
 
 def mel_frames(wave: NDArray[np.float32]) -> Frames:

@@ -14,6 +14,9 @@ def demo(
     real: Annotated[
         Path | None, typer.Option(help="A corpus of real speech instead of synthetic voices.")
     ] = None,
+    utility: Annotated[
+        bool, typer.Option("--utility/--no-utility", help="Measure what speech is good for.")
+    ] = True,
     force: Annotated[bool, typer.Option("--force", help="Write into a folder in use.")] = False,
 ) -> None:
     """Evaluate two anonymizers on speech, with ready and trained attackers, and compare them.
@@ -26,5 +29,6 @@ def demo(
     from voxrisk.pipeline.demo import run_demo
 
     tell = functools.partial(print, flush=True)
-    page = run_demo(output_folder(output, force=force), real=real, tell=tell)
+    folder = output_folder(output, force=force)
+    page = run_demo(folder, real=real, utility=utility, tell=tell)
     print(f"\nLook at {page} (and report.html in the folders beside it)")

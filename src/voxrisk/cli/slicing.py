@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from voxrisk.cli.engine import Engine
+
 if TYPE_CHECKING:
     from voxrisk.slicing_results import SlicingResults
 
@@ -56,6 +58,9 @@ def slicing(
         typer.Option(help="A neural model of the text attack too: smollm2, minilm; repeat."),
     ] = None,
     encoder: Annotated[str, typer.Option(help="Speaker encoder.")] = "ecapa-voxceleb",
+    asr: Annotated[
+        str | None, typer.Option(help="Ready recogniser; else by the language and the effort.")
+    ] = None,
     effort: Annotated[str, typer.Option(help="quick, standard or paper.")] = "standard",
     enroll: Annotated[
         list[str] | None, typer.Option(metavar="[NAME=]LIST", help="Which utterances enrol.")
@@ -68,9 +73,16 @@ def slicing(
     text: Annotated[bool, typer.Option(help="Put slices together by their words.")] = True,
     speech: Annotated[bool, typer.Option(help="Put slices together by their sound.")] = True,
     utility: Annotated[bool, typer.Option(help="Word error rates on and from slices.")] = True,
+    trained: Annotated[bool, typer.Option(help="Train recognisers on slices, for that.")] = True,
+    utterances: Annotated[
+        int, typer.Option(min=0, help="Of each speaker, that enrol, and that are tried; 0: all.")
+    ] = 0,
     tried: Annotated[
         int, typer.Option(min=0, help="Slices of each trial utterance that are tried; 0: all.")
     ] = 2,
+    steps: Annotated[
+        int, typer.Option(min=0, help="Steps of each recogniser that learns from slices; 0: 600.")
+    ] = 0,
     draws: Annotated[int, typer.Option(min=1, help="Draws of utterances, attacks on sound.")] = 5,
     drawn: Annotated[int, typer.Option(min=2, help="Utterances in a draw.")] = 100,
     title: Annotated[str, typer.Option(help="Of the report.")] = "",
@@ -82,6 +94,7 @@ def slicing(
     stages: Annotated[
         Path | None, typer.Option(help="Where finished stages are kept; else OUTPUT/stages.")
     ] = None,
+    engine: Engine = "local",
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Write over another study.")] = False,
 ) -> None:
@@ -110,6 +123,7 @@ def slicing(
         language_model=language_model,
         neural=tuple(neural or ()),
         encoder=encoder,
+        asr=asr,
         effort=effort,
         sets=pair_lists(enroll or [], trials or []),
         split=split,
@@ -117,7 +131,10 @@ def slicing(
         text=text,
         speech=speech,
         utility=utility,
+        trained=trained,
+        utterances=utterances,
         tried=tried,
+        steps=steps,
         draws=draws,
         drawn=drawn,
         title=title,

@@ -1,5 +1,6 @@
 """``voxrisk train``: train an attacker."""
 
+import functools
 import json
 import os
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from voxrisk.cli.engine import Engine
 from voxrisk.types import InputError
 
 if TYPE_CHECKING:
@@ -78,13 +80,17 @@ def train(
     device: Annotated[str, typer.Option(help="cpu, cuda …")] = "auto",
     cache: Annotated[Path | None, typer.Option(help="Folder for decoded speech.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes for decoding.")] = None,
+    processes: Annotated[
+        int, typer.Option(min=1, help="Processes that train together, with --engine ray.")
+    ] = 1,
+    engine: Engine = "local",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Begin anew where one lies.")] = False,
 ) -> None:
     """Train a recogniser on a corpus, labelled with its speakers.
 
     The same command after a kill goes on where it stopped. On several GPUs:
-    `torchrun --nproc-per-node 4 -m voxrisk train …`
+    `torchrun --nproc-per-node 4 -m voxrisk train …`, or --engine ray,gpu=1 --processes 4
 
     \b
     Example:
@@ -94,6 +100,7 @@ def train(
     from voxrisk.attack.starts import start_checkpoint
     from voxrisk.corpus import read_corpus
     from voxrisk.report.training_figure import draw_training
+    from voxrisk.shards import together
     from voxrisk.types import require
 
     require("torch", extra="attack")
@@ -110,6 +117,8 @@ def train(
         for number in range(seed, seed + seeds)
     }
     if recipe == RecipeName.adapter:
+        if processes > 1:
+            raise InputError("--processes is for whole encoders; an adapter is trained in seconds")
         if force:
             (output / "training.npz").unlink(missing_ok=True)
         method = UnlearnName.reverse if adversarial else unlearn
@@ -125,7 +134,8 @@ def train(
     for number, folder in folders.items():
         if force:
             forget_training(folder)
-        done = train_attacker(
+        work = functools.partial(
+            train_attacker,
             rows,
             folder,
             whole,
@@ -137,6 +147,7 @@ def train(
             cache=cache or output / "speech",
             workers=workers,
         )
+        done = together(work, processes, device=device, shared=output, label="train")
         if os.environ.get("RANK", "0") != "0":  # several processes: the first one speaks
             continue
         draw_training(folder)

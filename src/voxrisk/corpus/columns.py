@@ -154,12 +154,14 @@ def _typed(table: Any, file: Path) -> Any:
     for name in table.column_names:
         kind = arrow.float64() if name in NUMBERS else arrow.string()
         column = table.column(name)
-        if name in NUMBERS and arrow.types.is_string(column.type):
+        text = arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type)
+        if name in NUMBERS and text:
             column = compute.if_else(compute.equal(column, ""), None, column)
         try:
             column = column.cast(kind)
-        except arrow.ArrowInvalid as error:
-            raise InputError(f"{file}: the column {name} is no number ({error})") from error
+        except (arrow.ArrowInvalid, arrow.ArrowNotImplementedError) as error:
+            wanted = "numbers" if name in NUMBERS else "text"
+            raise InputError(f"{file}: the column {name} is no {wanted} ({error})") from error
         if name not in NUMBERS and name not in ("utterance", "path"):
             column = column.dictionary_encode()
         columns[name] = column

@@ -13,7 +13,7 @@ import re
 import tarfile
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, NamedTuple
 
 from voxrisk.files.errors import reading
@@ -122,12 +122,30 @@ def _members(tar: Path, facts: tuple[int, int]) -> dict[str, Member]:
         _open_whole(tar) as stream,
         tarfile.open(fileobj=stream, mode="r:") as opened,  # in packed ones nothing can be sought
     ):
-        found = {m.name: Member(m.offset_data, m.size) for m in opened if m.isfile()}
+        found: dict[str, Member] = {}
+        for member in opened:
+            if not member.isfile():
+                continue
+            name = _inside(tar, member.name)
+            if name in found:
+                raise InputError(f"{tar}: holds {name} twice, and only one can be meant; repack it")
+            found[name] = Member(member.offset_data, member.size)
         # A tar ends with blocks of zeros; without them a part of it is gone, and nobody would say.
         stream.seek(opened.offset)
         if stream.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
             raise InputError(f"{tar}: is cut short; copy or download it again")
     return found
+
+
+def _inside(tar: Path, name: str) -> str:
+    """The name of a member as paths have it; one that leads out of the tar is refused."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or "\\" in name:
+        raise InputError(
+            f"{tar}: the name of its member {name!r} leads out of the tar; pack it again with "
+            "plain names"
+        )
+    return str(path)
 
 
 def _member(tar: Path, name: str) -> Member:

@@ -11,19 +11,10 @@ from numpy.typing import NDArray
 
 from voxrisk.measure._compiled import compiled
 from voxrisk.measure._pairs import Floats, Ints, Scores, inner
+from voxrisk.measure._streams import next_bits
 
 NOBODY = -1
 _UNDECIDED = -2
-
-
-@compiled
-def _next(state: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """SplitMix64: a small generator whose streams can be numbered."""
-    state = state + np.uint64(0x9E3779B97F4A7C15)
-    z = state
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return state, z ^ (z >> np.uint64(31))
 
 
 @compiled
@@ -35,7 +26,7 @@ def draw_order(n: int, own: int, size: int, stream: np.uint64) -> NDArray[np.int
     order[0], order[own] = own, 0
     state = stream
     for i in range(1, size):
-        state, bits = _next(state)
+        state, bits = next_bits(state)
         # 32 random bits times the number of choices, divided by 2^32.
         j = i + np.int64(((bits >> np.uint64(32)) * np.uint64(n - i)) >> np.uint64(32))
         order[i], order[j] = order[j], order[i]

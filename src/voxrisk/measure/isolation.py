@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.measure import _isolation
+from voxrisk.measure._streams import numbered_streams
 from voxrisk.measure.conversations import Conversations, Floats, Ints
 from voxrisk.measure.scorers import (
     Pairs,
@@ -149,7 +150,7 @@ def singling_out(
             "one to test are needed"
         )
     rank = count[own] - 1
-    streams = _streams(seed, len(predicates), draws)
+    streams = numbered_streams(seed, 0x51, len(predicates) * draws).reshape(-1, draws)
     everyone = pairs(predicates, tested.vectors, enroll_rows=True, scorer=scorer)
     search = _Search(everyone, tested.first, own, wanted, rank, streams, folds, threads)
     who = np.concatenate(spread(search, len(predicates), label="single out"))
@@ -204,9 +205,3 @@ def _chance(sizes: Ints, rank: Ints, calibration: float) -> Floats:
         for n in sizes
     ]
     return np.asarray(np.asarray(table) @ times / times.sum())
-
-
-def _streams(seed: int, predicates: int, draws: int) -> NDArray[np.uint64]:
-    """One random stream for each predicate and draw, whatever thread comes to it."""
-    words = np.random.SeedSequence([seed, 0x51]).generate_state(predicates * draws, np.uint64)
-    return words.astype(np.uint64).reshape(predicates, draws)

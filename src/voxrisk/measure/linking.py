@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.measure import _pairs
+from voxrisk.measure._streams import draw_again, numbered_streams
 from voxrisk.measure.conversations import Floats, Ints
 from voxrisk.measure.curve import Roc
-from voxrisk.measure.scorers import Pairs, Scores, Spread, here, n_threads, run, sealed
+from voxrisk.measure.scorers import Pairs, Scores, Spread, here, n_threads, run, sealed, share
 from voxrisk.types import InputError
 
 _BUCKETS = 1 << 17
@@ -64,22 +65,53 @@ class Ranking:
 
     def resample(
         self,
-        weights: NDArray[np.int32],
+        redrawn: "Redrawn",
         sizes: Ints,
         *,
         threads: int | None = None,
         spread: Spread = here,
     ) -> dict[str, Floats]:
-        """EER ``(r,)``, D_ECE ``(r,)`` and log10 l ``(r, sizes)`` for weights ``(r, enrolled)``."""
-        work = partial(_resample_rows, self, weights, sizes, threads)
-        table = np.concatenate(spread(work, len(weights), label="intervals"))
+        """EER ``(r,)``, D_ECE ``(r,)`` and log10 l ``(r, sizes)`` of r resamples."""
+        work = partial(_resample_rows, self, redrawn, sizes, threads)
+        table = np.concatenate(spread(work, len(redrawn.weights), label="intervals"))
         table = table[~np.isnan(table[:, 0])]
         return {"rocch_eer": table[:, 0], "d_ece": table[:, 1], "log10_l": table[:, 2:]}
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Redrawn:
+    """How often each enrolled speaker counts in each resample.
+
+    Those who are tested and those who are not are drawn apart, as many as there are of each. The
+    second are many where the crowd is large, so that each row is drawn where it is needed.
+
+    Attributes:
+        weights: ``(r, t)`` how often each tested speaker is drawn.
+        tested: ``(t,)`` who they are.
+        n_enrolled: Number of enrolled speakers.
+        others: Further speakers to be drawn. Whoever is in neither list counts once.
+        seed: Of these.
+    """
+
+    weights: NDArray[np.int32]
+    tested: Ints
+    n_enrolled: int
+    others: Ints
+    seed: int = 0
+
+    def rows(self, part: slice) -> NDArray[np.int32]:
+        """``(part, n_enrolled)`` weights of some resamples."""
+        out = np.ones((part.stop - part.start, self.n_enrolled), dtype=np.int32)
+        out[:, self.tested] = self.weights[part]
+        if self.others.size:
+            streams = numbered_streams(self.seed, 0x6F, len(self.weights))[part]
+            draw_again(sealed(streams), sealed(self.others), out)
+        return out
+
+
 def _resample_rows(
     ranking: Ranking,
-    weights: NDArray[np.int32],
+    redrawn: Redrawn,
     sizes: Ints,
     most: int | None,
     part: slice,
@@ -90,13 +122,15 @@ def _resample_rows(
     run_of = np.searchsorted(r.roc.score, r.score)
     own, columns, places = sealed(r.own), sealed(r.columns), sealed(r.places)
 
-    def work(rows: NDArray[np.int32]) -> Floats:
+    def work(some: slice) -> Floats:
+        rows = redrawn.rows(slice(part.start + some.start, part.start + some.stop))
         return _pairs.resample_curve(
             sealed(rows), own, run_of, columns, places, r.roc.score.size, sizes - 1
         )
 
+    count = part.stop - part.start
     with ThreadPoolExecutor(workers) as pool:
-        return np.concatenate(list(pool.map(work, np.array_split(weights[part], 4 * workers))))
+        return np.concatenate(list(pool.map(work, share(count, max(4 * workers, count // 16)))))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from voxrisk.measure import linking
 from voxrisk.measure.conversations import Floats, Ints, Names
@@ -190,15 +189,14 @@ class Collector:
         rate = np.zeros((speaker.size, sizes.size))
         np.add.at(rate, of, linked)
         rate /= trials[:, None]
-        weights = self._weights(speaker.size)
         draws = {}
-        if weights is not None:
-            everyone = np.ones((p.resamples, n), dtype=np.int32)
+        if p.resamples:
             others = np.setdiff1d(np.arange(n), speaker)
-            everyone[:, speaker] = weights
-            if others.size >= MIN_SPEAKERS:
-                everyone[:, others] = self._drawn(others.size, 1)
-            draws = ranking.resample(everyone, sizes, threads=p.threads, spread=self.spread)
+            redrawn = linking.Redrawn(
+                speaker_weights(speaker.size, resamples=p.resamples, seed=p.seed), speaker, n,
+                others if others.size >= MIN_SPEAKERS else others[:0], p.seed,
+            )  # fmt: skip
+            draws = ranking.resample(redrawn, sizes, threads=p.threads, spread=self.spread)
         counts = {"trial": own.size, "speaker": speaker.size, "enrolled": n}
         eer, d_ece = rocch_eer(ranking.roc), expected_disclosure(ranking.roc)
         for s, size in enumerate(sizes.tolist()):
@@ -249,14 +247,6 @@ class Collector:
         chosen["lengths"] = list(self.p.lengths)
         chosen["sizes"] = None if self.p.sizes is None else list(self.p.sizes)
         return Population(attacker, tuple(order), tuple(self.risks), self.excluded, chosen)
-
-    def _weights(self, speakers: int) -> NDArray[np.int32] | None:
-        return self._drawn(speakers, 0) if self.p.resamples else None
-
-    def _drawn(self, speakers: int, stream: int) -> NDArray[np.int32]:
-        return speaker_weights(
-            speakers, resamples=self.p.resamples, seed=self.p.seed + stream * 1_000_003
-        )
 
     def _rate(self, rate: Floats, trials: int) -> Interval | None:
         """The interval of a mean rate; each speaker counts the same."""

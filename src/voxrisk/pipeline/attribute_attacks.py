@@ -6,12 +6,14 @@ the attribute, and also from the other speakers of the speech under test, part b
 speaker is ever on both sides. The people under attack have no say in what an attacker listens to.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk import shards
 from voxrisk.attack.attributes import Labelled, guess_by_folds, join_utterances, train_guesser
 from voxrisk.corpus import Utterance
 from voxrisk.corpus.attributes import FEWEST, Attribute, labels_like
@@ -66,8 +68,9 @@ def infer(
             there is any.
     """
     results, best = [], []
-    for attribute, use in wanted:
-        attacks = _attacks(chosen, attribute, heard, learned)
+    work = functools.partial(_attacks, chosen, heard, learned)
+    found = shards.run(work, [attribute for attribute, _ in wanted], label="attributes")
+    for (attribute, use), attacks in zip(wanted, found, strict=True):
         attacks.sort(key=lambda i: (i.attack.reference, -i.strength))
         results.append(
             AttributeResult(
@@ -111,10 +114,11 @@ def _labelled(
 
 def _attacks(
     chosen: Evaluation,
-    attribute: Attribute,
     heard: Mapping[str, Features],
     learned: Mapping[str, Features],
+    attribute: Attribute,
 ) -> list[_Inferred]:
+    """Every attacker on one attribute."""
     classes, seed = len(attribute.classes), chosen.seed
     tested = {kind: _labelled(h, attribute.label, attribute.value) for kind, h in heard.items()}
     original, anonymized = tested["original"][0], tested["anonymized"][0]

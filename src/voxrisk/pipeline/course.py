@@ -88,7 +88,7 @@ class Course:
         self.took += took.seconds
         said = f"done in {duration(took.seconds)}"
         whole = self.beforehand
-        if whole <= 0:
+        if self.total <= 0 or whole <= 0:  # nobody said what is to come
             return said
         share = min(self.done / whole, 0.99)
         return f"{said}; {100 * share:.0f} % of the run, about {duration(self.left)} left"

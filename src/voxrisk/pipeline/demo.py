@@ -23,12 +23,15 @@ SYSTEMS: dict[str, dict[str, Any]] = {"mcadams": {}, "knn": {"part": "light"}}
 
 
 @kept_workers()
-def run_demo(folder: Path, *, real: Path | None = None, tell: Callable[[str], None]) -> Path:
+def run_demo(
+    folder: Path, *, real: Path | None = None, utility: bool = True, tell: Callable[[str], None]
+) -> Path:
     """Evaluate two anonymizers and compare them; returns the page to look at.
 
     Args:
         folder: Gets a run for each anonymizer, and ``compare.html``.
         real: A corpus of real speech instead of the synthetic voices.
+        utility: Whether to measure what the speech is still good for, most of the time it takes.
         tell: Told what happens.
     """
     voices = real.name if real else "synthetic voices"
@@ -50,11 +53,13 @@ def run_demo(folder: Path, *, real: Path | None = None, tell: Callable[[str], No
             effort="quick",
             title=f"{name} on {voices}",
             with_audio=True,
+            utility=utility,
         )
         more = "".join(f" --set {key}={value}" for key, value in options.items())
+        quiet = "" if utility else " --no-utility"
         tell(
             f"\n$ voxrisk evaluate --original {chosen.original} --anonymizer {name}{more} \\\n"
-            f"    --train {chosen.train} --effort quick --with-audio -o {folder / name}"
+            f"    --train {chosen.train} --effort quick --with-audio{quiet} -o {folder / name}"
         )
         results = evaluate_speech(chosen, folder / name, stages=folder / "stages", force=True)
         write_report(results, folder / name / "report.html", run=read_times(folder / name))

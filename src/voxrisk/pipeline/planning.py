@@ -8,13 +8,10 @@ of the table in :mod:`voxrisk.pipeline.course`, at the pace that was found here.
 
 import functools
 import json
-import logging
 import math
-import resource
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -22,54 +19,22 @@ from typing import NamedTuple
 import numpy as np
 
 from voxrisk import shards
+from voxrisk.attack.embed import SHARD_SECONDS
 from voxrisk.corpus import Utterance
 from voxrisk.corpus.columns import take
 from voxrisk.pipeline.course import COSTS, Step
 from voxrisk.pipeline.estimate import expected_steps
 from voxrisk.pipeline.evaluation import Evaluation
+from voxrisk.pipeline.pace import CONFIDENCE, Batch, Job, Pace, measure_stage, random_places
 from voxrisk.pipeline.stages import Stages, say
-from voxrisk.progress import duration, log
+from voxrisk.progress import duration
 from voxrisk.protect.anonymizers import named_tool
-from voxrisk.types import InputError
 
-BATCHES = 6  # tries of a worker; the first one loads what is needed
-EACH = 2  # utterances of a try
-CONFIDENCE = 0.9
 DRIFT = 0.25  # a machine's own pace changes by so much between a sample and a run
 UNKNOWN = 2.0  # what was not tried may take so many times as much, or as little
+NOTICED = 0.1  # share of waiting for a core, above which it is said
 MANY = (8, 64)  # workers to think of
-
-Batch = list[Utterance]
-
-
-class Trial(NamedTuple):
-    """What one worker found: seconds before it was at work, and (speech, seconds) of each try."""
-
-    start: float
-    tries: list[tuple[float, float]]
-    gigabytes: float
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """A stage on one worker, as it was measured.
-
-    Attributes:
-        start: Seconds before the first utterance.
-        each: Seconds for a second of speech.
-        error: Half the width of the interval of ``each``.
-        gigabytes: Memory of a worker at most.
-        disk: Bytes for a second of speech.
-        tries: How many tries stand behind it.
-    """
-
-    start: float
-    each: float
-    error: float
-    gigabytes: float
-    disk: float
-    tries: int
+LUMPS = {"embed": SHARD_SECONDS}  # seconds of speech that one worker does in one go
 
 
 class Span(NamedTuple):
@@ -99,29 +64,35 @@ class Plan:
         """What one step takes on so many workers."""
         pace = self.paces.get((step.stage, step.what))
         if pace is not None:
-            half = pace.error + DRIFT * pace.each
-            low, middle, high = (
-                max(each, 0.0) * step.speech / workers
-                for each in (pace.each - half, pace.each, pace.each + half)
-            )
+            unsure = 1.0 + DRIFT + pace.error / pace.each
+            speech = _longest_share(step, workers)
             return Span(
-                pace.start + middle, pace.start / UNKNOWN + low, pace.start * UNKNOWN + high
+                pace.start + pace.each * speech,
+                (pace.start + pace.alone * speech) / unsure,
+                pace.start * UNKNOWN + pace.each * speech * unsure,
             )
         cost = COSTS.get((step.stage, step.what)) or COSTS.get((step.stage, ""))
         if cost is None:
             return Span(0.0, 0.0, 0.0)
-        seconds = cost.start + cost.each * step.speech / (workers if cost.spread else 1)
-        seconds *= self.ratio
-        return Span(seconds, seconds / UNKNOWN, seconds * UNKNOWN)
+        alone = cost.start + cost.each * step.speech / (workers if cost.spread else 1)
+        alone *= self.ratio
+        now = alone * self.crowding
+        return Span(now, alone / UNKNOWN, now * UNKNOWN)
 
     @property
     def ratio(self) -> float:
-        """How much slower this machine is than the one the table was made on."""
+        """How much slower this machine is than the one the table was made on, both undisturbed."""
         known = [
-            pace.each / COSTS[key].each
+            pace.alone / COSTS[key].each
             for key, pace in self.paces.items()
             if key in COSTS and COSTS[key].each
         ]
+        return math.exp(float(np.mean(np.log(known)))) if known else 1.0
+
+    @property
+    def crowding(self) -> float:
+        """How much longer everything takes because of what else runs here; 1: nothing else does."""
+        known = [pace.each / pace.alone for pace in self.paces.values()]
         return math.exp(float(np.mean(np.log(known)))) if known else 1.0
 
     def total(self, workers: int) -> Span:
@@ -136,10 +107,15 @@ class Plan:
         return max((pace.gigabytes for pace in self.paces.values()), default=0.0)
 
     @property
-    def disk(self) -> float:
-        """Bytes that the stages leave."""
-        found = ((self.paces.get((step.stage, step.what)), step.speech) for step in self.steps)
-        return sum(pace.disk * speech for pace, speech in found if pace is not None)
+    def disk(self) -> tuple[float, float, float]:
+        """Bytes that the stages leave, and the ends of their interval."""
+        found = [
+            (pace.disk * step.speech, pace.disk_error * step.speech)
+            for step in self.steps
+            if (pace := self.paces.get((step.stage, step.what))) is not None
+        ]
+        size, error = sum(a for a, _ in found), sum(b for _, b in found)
+        return size, max(size - error, 0.0), size + error
 
     def text(self) -> str:
         """For people."""
@@ -156,17 +132,32 @@ class Plan:
         lines = [
             "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
         ]
-        memory = f"Memory: up to {self.gigabytes:.1f} GB for each worker. "
-        return "\n".join(
-            [
-                *lines,
-                f"{memory}Disk: about {self.disk / 1e9:.2g} GB. In brackets: "
-                f"{100 * CONFIDENCE:.0f} % intervals of the sample, and {100 * DRIFT:.0f} % for a "
-                "machine that changes its pace.",
-                "* not tried: by the table of costs at the pace of this machine, within a factor "
-                f"of {UNKNOWN:g}.",
-            ]
-        )
+        return "\n".join([*lines, *self._words(counts)])
+
+    def _words(self, counts: Sequence[int]) -> list[str]:
+        """What the table does not say."""
+        memory = ", ".join(f"{n * self.gigabytes:.1f} GB for {n}" for n in counts)
+        size, least, most = (amount / 1e9 for amount in self.disk)
+        busy = 1.0 - 1.0 / self.crowding
+        said = [
+            f"Memory: up to {self.gigabytes:.1f} GB for each worker ({memory}). "
+            f"Disk: {size:.2g} GB ({least:.2g} to {most:.2g}).",
+            f"In brackets: {100 * CONFIDENCE:.0f} % intervals of the sample, and {100 * DRIFT:.0f} "
+            "% for a machine that changes its pace.",
+        ]
+        if busy > NOTICED:
+            said.append(
+                f"The machine is busy: {100 * busy:.0f} % of the time workers waited for a core. "
+                "The lower ends are for a machine with nothing else to do; if it gets busier than "
+                "now, the upper ends do not hold."
+            )
+        else:
+            said.append("Beside other work it takes longer: the upper ends do not hold then.")
+        return [
+            *said,
+            "* not tried: by the table of costs at the pace of this machine, within a factor of "
+            f"{UNKNOWN:g}.",
+        ]
 
     def to_json(self) -> str:
         """The same for programs."""
@@ -176,7 +167,10 @@ class Plan:
                 "workers_here": self.workers,
                 "total": {str(count): self.total(count)._asdict() for count in counts},
                 "gigabytes_per_worker": round(self.gigabytes, 3),
-                "disk_bytes": round(self.disk),
+                "disk_bytes": dict(
+                    zip(("expected", "low", "high"), map(round, self.disk), strict=True)
+                ),
+                "waiting_for_a_core": round(1.0 - 1.0 / self.crowding, 3),
                 "steps": [
                     {"stage": s.stage, "what": s.what, "label": s.label, "speech_seconds": s.speech,
                      "tried": (s.stage, s.what) in self.paces,
@@ -186,6 +180,15 @@ class Plan:
             },
             indent=2,
         )  # fmt: skip
+
+
+def _longest_share(step: Step, workers: int) -> float:
+    """Seconds of speech of the worker who has most: some stages are cut into lumps."""
+    lump = LUMPS.get(step.stage)
+    if lump is None:
+        return step.speech / workers
+    turns = math.ceil(math.ceil(step.speech / lump) / workers)
+    return max(min(turns * lump, step.speech), step.speech / workers)
 
 
 def plan_evaluation(chosen: Evaluation) -> Plan:
@@ -213,9 +216,6 @@ def _nothing(_: int) -> None:
     """What a worker does to be there, with all of this imported."""
 
 
-Job = Callable[[Batch, Path], float]  # does some utterances in a folder; the speech it heard
-
-
 def _job(chosen: Evaluation, stage: str, what: str, rows: Sequence[Utterance]) -> Job | None:
     """What a stage does with a few utterances; None where a sample says nothing."""
     if stage == "check":
@@ -227,7 +227,7 @@ def _job(chosen: Evaluation, stage: str, what: str, rows: Sequence[Utterance]) -
     if stage == "anonymize":
         mine, options = named_tool(chosen.anonymizer or "", chosen.options)
         settings = options if what == mine else {}
-        targets = take(rows, _places(len(rows), 40, seed=1))
+        targets = take(rows, random_places(len(rows), 40, seed=1))
         return functools.partial(_anonymize, what, settings, list(targets))
     return None
 
@@ -266,77 +266,3 @@ def _seconds(batch: Batch) -> float:
     from voxrisk.corpus.audio import audio_seconds
 
     return sum(row.duration or audio_seconds(row) for row in batch)
-
-
-def measure_stage(
-    job: Job, rows: Sequence[Utterance], folder: Path, *, workers: int, seed: int = 0
-) -> Pace:
-    """The pace of a stage, from a sample of the corpus, on all workers at once."""
-    from scipy import stats
-
-    parts = [
-        (part, folder / str(k))
-        for k, part in enumerate(sample_of(rows, workers=workers, seed=seed))
-    ]
-    found = list(shards.run(functools.partial(_try_out, job), parts, workers=workers))
-    tries = np.array([pair for trial in found for pair in trial.tries])
-    speech, seconds = tries.T
-    each = float(seconds.sum() / speech.sum())
-    n = len(tries)
-    error = math.sqrt(float(((seconds - each * speech) ** 2).sum()) / (n * max(n - 1, 1)))
-    error *= float(stats.t.ppf(0.5 + CONFIDENCE / 2, max(n - 1, 1))) / float(speech.mean())
-    heard = float(speech.sum()) * BATCHES / (BATCHES - 1)  # the first tries left files as well
-    return Pace(
-        max(0.0, float(np.median([trial.start for trial in found]))),
-        each,
-        error,
-        max(trial.gigabytes for trial in found),
-        sum(trial.bytes for trial in found) / heard,
-        n,
-    )
-
-
-def sample_of(rows: Sequence[Utterance], *, workers: int = 1, seed: int = 0) -> list[list[Batch]]:
-    """For each worker some batches of random utterances, no utterance twice if there are enough."""
-    if len(rows) < 2:
-        raise InputError("a plan needs at least two utterances")
-    places = _places(len(rows), workers * BATCHES * EACH, seed=seed)
-    chosen = list(take(rows, places))
-    batches = [
-        [chosen[k % len(chosen)] for k in range(start, start + EACH)]
-        for start in range(0, workers * BATCHES * EACH, EACH)
-    ]
-    # A batch that repeats an utterance, in a tiny corpus, hears it once.
-    batches = [list({row.utterance: row for row in batch}.values()) for batch in batches]
-    return [batches[k * BATCHES : (k + 1) * BATCHES] for k in range(workers)]
-
-
-def _places(count: int, wanted: int, *, seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).permutation(count)[:wanted]
-
-
-def _try_out(job: Job, part: tuple[list[Batch], Path]) -> Trial:
-    """In a worker: the first batch with all that must be loaded, the others for the pace."""
-    batches, folder = part
-    times: list[tuple[float, float]] = []
-    level = log.level
-    log.setLevel(logging.WARNING)  # nobody wants the progress of two utterances
-    try:
-        for k, batch in enumerate(batches):
-            place = folder / str(k)
-            place.mkdir(parents=True)
-            began = time.perf_counter()
-            heard = job(batch, place)
-            times.append((heard, time.perf_counter() - began))
-    finally:
-        log.setLevel(level)
-    (first_speech, first_seconds), *tries = times
-    pace = sum(t for _, t in tries) / sum(s for s, _ in tries)
-    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    return Trial(first_seconds - pace * first_speech, tries, _peak(), size)
-
-
-def _peak() -> float:
-    """Gigabytes this process held at most."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (2**30 if sys.platform == "darwin" else 2**20)

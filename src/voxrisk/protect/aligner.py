@@ -115,6 +115,8 @@ def _search(
 ) -> list[tuple[float, float] | None] | None:
     """Times of each word, None for unknown ones; None if the chain does not fit the sound."""
     decoder = _decoder(beams)
+    # Else it would remember a little of what it heard before, and words would move by 10 ms.
+    decoder.reinit_feat()
     state, arcs = 0, []
     for pieces in parts:
         for piece in pieces:

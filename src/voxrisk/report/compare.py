@@ -13,7 +13,7 @@ from markupsafe import Markup
 from voxrisk.report import charts, style, words
 from voxrisk.report.board import leaderboard
 from voxrisk.report.charts import PlanePoint, Series
-from voxrisk.report.inference import compared_attributes
+from voxrisk.report.inference import USES, compared_attributes, not_compared
 from voxrisk.report.page import write_page
 from voxrisk.report.systems import (
     CROWD,
@@ -113,6 +113,8 @@ def _context(runs: Sequence[Results], names: list[str]) -> dict[str, object]:
         "scatter": _scatter(sound),
         "plane": _plane(sound),
         "columns": compared_attributes([s.run for s in ranked]),
+        "uses": USES,
+        "not_compared": not_compared([s.run for s in ranked]),
     }
 
 

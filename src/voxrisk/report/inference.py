@@ -16,6 +16,11 @@ ATTACKERS = {
     "informed": "from speech of this anonymizer",
     "original": "from original speech, tried on original speech",
 }
+USES = {
+    "hide": "to be hidden",
+    "keep": "to survive",
+    "either": "hidden in some runs, to survive in others",
+}
 SOURCES = {
     "anonymized": "inferred from anonymized speech",
     "original": "inferred from original speech",
@@ -100,7 +105,10 @@ def _kept(attribute: AttributeResult) -> Kept | None:
 
 @dataclass(frozen=True, slots=True)
 class AttributeColumn:
-    """One attribute in a comparison: the strongest attack that every run has, at one L."""
+    """One attribute in a comparison: the strongest attack that every run has, at one L.
+
+    ``use`` is ``"hide"``, ``"keep"``, or ``"either"`` where runs disagree.
+    """
 
     name: str
     use: str
@@ -110,14 +118,25 @@ class AttributeColumn:
 
 
 def compared_attributes(runs: Sequence[Results]) -> list[AttributeColumn]:
-    """Attributes that every run assessed, under the attackers and at the longest L all have."""
-    have = [
-        {(a.name, a.use): a for a in run.inference.attributes if a.attacks} if run.inference else {}
-        for run in runs
-    ]
-    shared = [key for key in have[0] if all(key in mine for mine in have)]
-    columns = (_column([mine[key] for mine in have]) for key in shared)
+    """Attributes that every run assessed, under the attackers and at the longest L all have.
+
+    Only where the classes are the same: to guess one of six is another task than one of eight.
+    """
+    have = [{a.name: a for a in _assessed(run)} for run in runs]
+    shared = [name for name in have[0] if all(name in mine for mine in have)]
+    own = ([mine[name] for mine in have] for name in shared)
+    columns = (_column(same) for same in own if len({a.classes for a in same}) == 1)
     return [column for column in columns if column]
+
+
+def not_compared(runs: Sequence[Results]) -> list[str]:
+    """Attributes of some runs that cannot be held against the others."""
+    compared = {column.name for column in compared_attributes(runs)}
+    return sorted({a.name for run in runs for a in _assessed(run)} - compared)
+
+
+def _assessed(run: Results) -> list[AttributeResult]:
+    return [a for a in run.inference.attributes if a.attacks] if run.inference else []
 
 
 def _column(own: Sequence[AttributeResult]) -> AttributeColumn | None:
@@ -140,6 +159,6 @@ def _column(own: Sequence[AttributeResult]) -> AttributeColumn | None:
         for a in own
     ]
     before = own[0].best("original", length)
-    return AttributeColumn(
-        own[0].name, own[0].use, length, tuple(cells), before[1] if before else None
-    )
+    uses = {a.use for a in own}
+    use = uses.pop() if len(uses) == 1 else "either"
+    return AttributeColumn(own[0].name, use, length, tuple(cells), before[1] if before else None)

@@ -8,6 +8,7 @@ from markupsafe import Markup
 from voxrisk.files.atomic import write_text
 from voxrisk.report import charts, crowd_charts, png, style, words
 from voxrisk.report.charts import PlanePoint, Series
+from voxrisk.report.export import crowd_settings
 from voxrisk.report.figure import EDGE, Entry, Figure, arrange, heading, save
 from voxrisk.report.heatmap import cells, quarters, whole
 from voxrisk.results import AttackResult, Results
@@ -166,11 +167,21 @@ def _usefulness(r: Results) -> Figure | None:
     points = plane_points(r, lambda a: a.figures.get("rocch_eer"))
     if not points:
         return None
+    panels = [("All thresholds", charts.plane_plot(points, "wer", "rocch_eer", better="up"))]
+    said = (
+        "Equal error rate of each attacker against the word error rate: best is high (private) and "
+        "left (understandable)."
+    )
+    for length, size in [(L, N) for metric, L, N in crowd_settings(r) if metric == "linkability"]:
+        linked = plane_points(r, lambda a, at=(length, size): a.at("linkability", *at))  # type: ignore[misc]
+        if linked:
+            where = f"Among {size:,} people, L = {length}"
+            panels.append((where, charts.plane_plot(linked, "wer", "linkability", better="down")))
+            said += f" Beside it Linkability: {where}; best is low and left."
     return arrange(
         "Privacy against usefulness",
-        "Equal error rate of each attacker against the word error rate: best is high (private) and "
-        "left (understandable).",
-        [[("", charts.plane_plot(points, "wer", "rocch_eer", better="up"))]],
+        said,
+        [panels],
         legend=[Entry(words=e.words, colour=e.colour, shape=e.shape, width=0)
                 for e in _entries(r)],
     )  # fmt: skip

@@ -22,7 +22,9 @@ CLASSES = {
     "successive": "successive",
     "same_speaker": "same speaker, not successive",
     "other_speaker": "different speakers",
-    "balanced": "balanced",
+    "balanced": "balanced (½, ¼, ¼)",
+    "against_same_speaker": "successive against the same speaker",
+    "against_other_speaker": "successive against different speakers",
 }
 
 

@@ -31,6 +31,26 @@ def test_speakers_take_turns(owners: list[int], most: int, seed: int) -> None:
             assert have[a] <= have[b] + 1 or have[b] == all_of[b]
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(1, 9)), min_size=1, max_size=60),
+    st.integers(1, 200),
+)
+def test_pieces_are_drawn_until_they_hold_the_words(
+    owners: list[tuple[int, int]], words: int
+) -> None:
+    """Enough words where there are enough, no piece more than it takes, and one of each speaker."""
+    rows = [
+        Utterance(f"p{i}", Path("x"), f"s{k}", text=" ".join("a" * n))
+        for i, (k, n) in enumerate(owners)
+    ]
+    kept = in_turn(rows, None, words=words)
+    held = [len(str(row.text).split()) for row in kept]
+    people = {row.speaker for row in rows}
+    assert {row.speaker for row in kept} == people
+    assert sum(held) >= min(words, sum(n for _, n in owners))
+    assert len(kept) == len(people) or sum(held) - max(held) < words
+
+
 def test_who_speaks_most_is_not_heard_most() -> None:
     rows = [Utterance(f"p{i}", Path("x"), f"s{max(0, i - 19) % 3}", text="a") for i in range(24)]
     kept = in_turn(rows, 5)

@@ -60,10 +60,12 @@ def _webdataset(tar: Path) -> Iterator[Located]:
         key = f"{folder}/{stem}" if folder else stem
         groups.setdefault(key, {})[f".{ending.lower()}"] = name
     for key, files in groups.items():
-        sound = next((name for ending, name in files.items() if ending in AUDIO), None)
-        if sound is None:
+        sounds = [name for ending, name in files.items() if ending in AUDIO]
+        if not sounds:
             continue  # pictures, features: nothing that can be heard
-        where = f"{tar} {key}"
+        where, sound = f"{tar} {key}", sounds[0]
+        if len(sounds) > 1:
+            raise InputError(f"{where}: {' and '.join(sounds)} have one name; keep one of them")
         row: dict[str, str] = {}
         if ".json" in files:
             row = _known(_object(tar / files[".json"], where))

@@ -32,6 +32,7 @@ class Slicing:
         alignment: Ready word times of the clear speech; None: the embedded aligner.
         cut: ``"pause"`` (Algorithm 1) or ``"clean"`` (slices share nothing).
         encoder: Ready speaker encoder.
+        asr: Ready recogniser that hears slices; None: by the language and the effort.
         effort: ``quick``, ``standard`` or ``paper``.
         sets: Lists of enrolments and trials, where not those that come with the speech.
         split: ``official`` or ``own``.
@@ -41,8 +42,12 @@ class Slicing:
         text: Whether to attack the order of the words.
         speech: Whether to attack the order of the sound.
         utility: Whether to measure word error rates.
+        trained: Whether recognisers learn from slices for it; else a ready one hears them.
+        utterances: Of each speaker so many that enrol and so many that are tried, drawn at random;
+            0: all.
         tried: Slices of each trial utterance that are tried, drawn at random; 0: all. All that
             enrol do enrol: an attacker uses what there is.
+        steps: Of the training of each recogniser; 0: as the recipe says.
         draws: Draws of utterances that the attacks on speech are measured on.
         drawn: Utterances in each.
         seed: Of everything random.
@@ -61,6 +66,7 @@ class Slicing:
     alignment: Path | None = None
     cut: str = "pause"
     encoder: str = "ecapa-voxceleb"
+    asr: str | None = None
     effort: str = "standard"
     sets: tuple[Lists, ...] = ()
     split: str = "official"
@@ -70,7 +76,10 @@ class Slicing:
     text: bool = True
     speech: bool = True
     utility: bool = True
+    trained: bool = True
+    utterances: int = 0
     tried: int = TRIED
+    steps: int = 0
     draws: int = DRAWS
     drawn: int = DRAWN
     seed: int = 0

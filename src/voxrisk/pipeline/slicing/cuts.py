@@ -10,16 +10,17 @@ import numpy as np
 from voxrisk.attack.encoder import check_speech
 from voxrisk.corpus import Utterance, read_audio, read_corpus
 from voxrisk.corpus.audio import RATE
+from voxrisk.hearing import language_code
 from voxrisk.journal import hash_of, resumable
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.slicing.choices import Slicing
 from voxrisk.pipeline.speech import Speech
 from voxrisk.pipeline.stages import Stages, digest_corpus
-from voxrisk.protect.aligner import align_utterance
 from voxrisk.protect.alignment import read_alignment, write_alignment
 from voxrisk.protect.slice_corpus import OVERSHOOT_SECONDS, Plan, inside, slice_corpus
 from voxrisk.protect.slicing import Word, slice_fixed, slice_words
-from voxrisk.types import InputError, MissingExtraError
+from voxrisk.protect.word_times import TIMED, align_with, check_aligner, hardly_aligned
+from voxrisk.types import InputError, MissingExtraError, require
 
 Words = Mapping[str, list[Word]]
 
@@ -119,27 +120,38 @@ def kept_times(
 
 
 def align_stage(rows: Sequence[Utterance], digest: str, stages: Stages, label: str) -> Words:
-    """Word times by the embedded aligner, found once for each corpus."""
+    """Word times, found once for each corpus: by the embedded aligner, if all of it is English.
+
+    Else by a recogniser that knows many languages. Where hardly a word of an utterance is found,
+    none counts: cuts between the few that look alike would say nothing.
+    """
+    spoken = {language_code(row.language or "en") for row in rows if row.text}
+    asr = None if spoken <= {"en"} else TIMED[-1]
+    check_aligner(rows, asr, None)
+    if asr is None:
+        require("pocketsphinx", extra="align")  # said before any worker starts
 
     def make(folder: Path) -> None:
         found = resumable(
-            _timed,
+            functools.partial(_timed, asr),
             rows,
-            key=lambda row: hash_of(row, row.text, row.language),
+            key=lambda row: hash_of(row, row.text, row.language, *([asr] if asr else [])),
             journal=folder / "journal.jsonl",
             label="align",
         )
         words = {row.utterance: [Word(*w) for w in ws] for row, ws in zip(rows, found, strict=True)}
         write_alignment(folder / "words.csv", words)
-        (folder / "journal.jsonl").unlink()
+        (folder / "journal.jsonl").unlink(missing_ok=True)
 
-    folder = stages.run("align", {"corpus": digest}, make, label=label)
+    inputs = {"corpus": digest} | ({"asr": asr} if asr else {})
+    folder = stages.run("align", inputs, make, label=label, speech=rows, what=asr or "")
     found = read_alignment(folder / "words.csv") if any(row.text for row in rows) else {}
-    return {row.utterance: found.get(row.utterance, []) for row in rows}
+    mine = {row.utterance: found.get(row.utterance, []) for row in rows}
+    return {name: [] if hardly_aligned(words) else words for name, words in mine.items()}
 
 
-def _timed(row: Utterance) -> list[tuple[str, float | None, float | None]]:
-    return [(w.text, w.start, w.end) for w in align_utterance(row)]
+def _timed(asr: str | None, row: Utterance) -> list[tuple[str, float | None, float | None]]:
+    return [(w.text, w.start, w.end) for w in align_with(asr, None, row)]
 
 
 def whole(rows: Sequence[Utterance], condition: str, digest: str) -> Pieces:

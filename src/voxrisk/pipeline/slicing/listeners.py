@@ -10,13 +10,13 @@ from voxrisk.knowledge import attacker
 from voxrisk.measure.resampling import MIN_SPEAKERS
 from voxrisk.notices import notice
 from voxrisk.pipeline.attacks import plan_attacks
-from voxrisk.pipeline.official import choose_sides, side_notices
+from voxrisk.pipeline.official import side_notices
 from voxrisk.pipeline.recogniser import Recogniser
 from voxrisk.pipeline.recognisers import train_recogniser
 from voxrisk.pipeline.slicing import cuts
 from voxrisk.pipeline.slicing.cuts import Pieces
 from voxrisk.pipeline.slicing.material import Found, Material
-from voxrisk.pipeline.slicing.privacy import Listener, measure_privacy
+from voxrisk.pipeline.slicing.privacy import Listener, measure_privacy, study_sides
 from voxrisk.slicing_results import ANONYMIZED, CLEAR
 from voxrisk.types import InputError
 
@@ -30,7 +30,13 @@ def listen(material: Material, found: Found) -> None:
     if len(speech.people) < 2:
         found.missing["privacy"] = "there is one speaker, and so nobody to be confused with"
         return
-    sides = choose_sides(material.evaluation, speech, stages)
+    try:
+        sides = study_sides(material)
+    except InputError as error:  # nobody can be enrolled and tried; the rest of the study can go on
+        if chosen.sets:
+            raise
+        found.missing["privacy"] = str(error)
+        return
     found.note(*side_notices(sides, speech.original))
     if len(speech.people) < MIN_SPEAKERS:
         found.note(notice("no_interval", speakers=len(speech.people)))

@@ -9,7 +9,7 @@ mean of all their vectors, as a person with many utterances is.
 import hashlib
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,16 +19,19 @@ import numpy as np
 from voxrisk.corpus import Utterance
 from voxrisk.corpus.trials import Trial
 from voxrisk.files.atomic import write_text
+from voxrisk.journal import hash_of
 from voxrisk.knowledge import Knowledge
 from voxrisk.notices import Notice, notice
 from voxrisk.pipeline.evaluation import Effort
 from voxrisk.pipeline.findings import crowd_of_attack, figures_of
+from voxrisk.pipeline.official import choose_sides
 from voxrisk.pipeline.recogniser import Recogniser
 from voxrisk.pipeline.sides import Sides, chosen_rows, score_sides
 from voxrisk.pipeline.slicing.choices import Slicing
 from voxrisk.pipeline.slicing.cuts import Pieces
+from voxrisk.pipeline.slicing.material import Material
 from voxrisk.pipeline.stages import Stages, digest_corpus
-from voxrisk.slicing_results import PRIVACY, SLICED, PrivacyRow
+from voxrisk.slicing_results import PRIVACY, WHOLE, PrivacyRow
 from voxrisk.types import Embeddings, Estimate
 
 
@@ -50,6 +53,40 @@ class _Draws:
     limits: Effort
     seed: int
     confidence: float
+
+
+def study_sides(material: Material) -> Sides:
+    """The enrolment and the trials of the study: those of ``evaluate``, or as many as asked for."""
+    sides = choose_sides(material.evaluation, material.speech, material.stages)
+    return bounded(sides, material.chosen.utterances, seed=material.chosen.seed)
+
+
+def bounded(sides: Sides, most: int, *, seed: int = 0) -> Sides:
+    """At most so many utterances of each enrolment and trial utterances of each speaker; 0: all.
+
+    They are drawn at random; of fewer, all are among those of a larger number.
+    """
+    if not most:
+        return sides
+    people: dict[str, list[str]] = {}
+    for name in sides.trial:
+        people.setdefault(sides.rows[name].speaker, []).append(name)
+    kept = {name for mine in people.values() for name in _some(mine, most, seed)}
+    models = {name: _some(own, most, seed) for name, own in sides.models.items()}
+    return replace(
+        sides,
+        enroll=tuple(dict.fromkeys(name for own in models.values() for name in own)),
+        trial=tuple(name for name in sides.trial if name in kept),
+        listed=tuple(trial for trial in sides.listed if trial.trial in kept),
+        models=models,
+        sets={},
+    )
+
+
+def _some(names: Sequence[str], most: int, seed: int) -> tuple[str, ...]:
+    """So many of them, in their order."""
+    kept = set(sorted(names, key=lambda name: hash_of(seed, name))[:most])
+    return tuple(name for name in names if name in kept)
 
 
 def pieces_sides(sides: Sides, pieces: Pieces, *, tried: int = 0, seed: int = 0) -> Sides | None:
@@ -137,8 +174,11 @@ def measure_privacy(
 
 
 def used_rows(pieces: Pieces, mine: Sides, stages: Stages) -> tuple[list[Utterance], str]:
-    """The pieces that enrol or are tried, and their digest."""
-    if pieces.cut != SLICED:
+    """The pieces that enrol or are tried, and their digest.
+
+    Of whole utterances all: ``evaluate`` wants their vectors too.
+    """
+    if pieces.cut == WHOLE:
         return list(pieces.rows), pieces.digest
     used = {*mine.enroll, *mine.trial}
     rows = [row for row in pieces.rows if row.utterance in used]

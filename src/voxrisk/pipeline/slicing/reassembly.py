@@ -6,6 +6,7 @@ have a speaker vector already; where these are too few, of all utterances.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +27,14 @@ from voxrisk.corpus import Utterance, read_audio
 from voxrisk.files.atomic import write_text
 from voxrisk.measure.ranking import RANK_FIGURES, Ranks
 from voxrisk.notices import notice
-from voxrisk.pipeline.official import choose_sides
 from voxrisk.pipeline.recogniser import embed_stage
+from voxrisk.pipeline.sides import Sides
 from voxrisk.pipeline.slicing.accuracy import Tally, accuracies
 from voxrisk.pipeline.slicing.cuts import Pieces, source_of
 from voxrisk.pipeline.slicing.lessons import successor_net, training_speech
 from voxrisk.pipeline.slicing.material import Found, Material, slices_of
-from voxrisk.pipeline.slicing.privacy import pieces_sides, used_rows
-from voxrisk.pipeline.slicing.text import word_scorers
+from voxrisk.pipeline.slicing.privacy import pieces_sides, study_sides, used_rows
+from voxrisk.pipeline.slicing.text import word_identity, word_scorers
 from voxrisk.pipeline.stages import digest_corpus
 from voxrisk.slicing_results import RestoredRow, SuccessorRow
 from voxrisk.types import Estimate, InputError, MissingExtraError
@@ -62,7 +63,8 @@ def reassemble(material: Material, found: Found) -> None:
             if pieces is None:
                 continue
             draws = draw_utterances(material, pieces)
-            done = [_draw(material, pieces, names, nets.get(condition)) for names in draws]
+            heard = _heard(material, pieces, {name for names in draws for name in names})
+            done = [_draw(material, pieces, names, heard, nets.get(condition)) for names in draws]
             done = [one for one in done if one]
             if not done:
                 found.note(notice("slicing_no_pairs", seconds=duration))
@@ -103,11 +105,19 @@ def _nets(material: Material, found: Found) -> dict[str, Path]:
 
 
 def draw_utterances(material: Material, pieces: Pieces) -> list[list[str]]:
-    """Several draws of utterances; one of all of them, where there are no more."""
+    """Several draws of utterances; one of all of them, where there are no more.
+
+    They are drawn from those that enrol. Where these are too few, from those that are tried as
+    well, and then from all: slices of the first have a speaker vector already.
+    """
     chosen = material.chosen
-    pool = sorted({source_of(row) for row in enrolled(material, pieces)})
-    if len(pool) < 2 * chosen.drawn:
-        pool = sorted({source_of(row) for row in pieces.rows})
+    there = {source_of(row) for row in pieces.rows}
+    sides = _sides(material)
+    pools = [there] if sides is None else [
+        there & {*sides.enroll}, there & {*sides.enroll, *sides.trial}, there
+    ]  # fmt: skip
+    enough = (2 * chosen.drawn, chosen.drawn + 1, 0)[-len(pools) :]
+    pool = sorted(next(own for own, least in zip(pools, enough, strict=True) if len(own) >= least))
     if len(pool) <= chosen.drawn:
         return [pool]
     rng = np.random.default_rng([chosen.seed, 5])
@@ -117,17 +127,22 @@ def draw_utterances(material: Material, pieces: Pieces) -> list[list[str]]:
     ]
 
 
-def enrolled(material: Material, pieces: Pieces) -> list[Utterance]:
-    """The slices that enrol."""
+def _sides(material: Material) -> Sides | None:
+    """Who enrols and who is tried; None where nobody can be both."""
     if len(material.speech.people) < 2:
-        return []
-    sides = choose_sides(material.evaluation, material.speech, material.stages)
-    own = {u for utterances in sides.models.values() for u in utterances}
-    return [row for row in pieces.rows if source_of(row) in own]
+        return None
+    try:
+        return study_sides(material)
+    except InputError:
+        return None  # said where privacy is measured
 
 
 def _draw(
-    material: Material, pieces: Pieces, names: Sequence[str], net: Path | None
+    material: Material,
+    pieces: Pieces,
+    names: Sequence[str],
+    heard: Sequence[Utterance],
+    net: Path | None,
 ) -> dict[str, Sorted]:
     """All attackers on the slices of some utterances; empty where there is no order to restore."""
     stages, chosen = material.stages, material.chosen
@@ -142,12 +157,12 @@ def _draw(
         "cut": chosen.cut,
         "net": net.name if net else None,
         "encoder": chosen.encoder,
-        "text": [chosen.text, str(chosen.language_model), chosen.neural],
+        "text": word_identity(chosen, slices),
         "seed": chosen.seed,
     }
 
     def make(folder: Path) -> None:
-        vectors = _vectors(material, pieces, rows)
+        vectors = _vectors(material, pieces, rows, heard)
         done = attack_slices(
             [read_audio(row) for row in rows], slices,
             vectors=vectors, net=net, clean=chosen.cut == "clean",
@@ -161,23 +176,25 @@ def _draw(
     return msgspec.json.decode((folder / "sorted.json").read_bytes(), type=dict[str, Sorted])
 
 
-def _vectors(
-    material: Material, pieces: Pieces, rows: Sequence[Utterance]
-) -> NDArray[np.floating[Any]]:
-    """Speaker vectors of the slices, from those that privacy was measured with where they are."""
-    stages, chosen = material.stages, material.chosen
-    names, used = {row.utterance for row in rows}, list(rows)
-    if len(material.speech.people) > 1:
-        sides = choose_sides(material.evaluation, material.speech, stages)
+def _heard(material: Material, pieces: Pieces, names: AbstractSet[str]) -> list[Utterance]:
+    """The slices whose vectors are wanted: of all draws at once, or those of privacy, if enough."""
+    chosen, sides = material.chosen, _sides(material)
+    drawn = [row for row in pieces.rows if source_of(row) in names]
+    if chosen.privacy and sides is not None:
         mine = pieces_sides(sides, pieces, tried=chosen.tried, seed=chosen.seed)
-        if mine is not None and names <= {*mine.enroll}:
-            # The same for every draw, and for the figures of privacy where these are asked for.
-            used = (
-                used_rows(pieces, mine, stages)[0] if chosen.privacy else enrolled(material, pieces)
-            )
-    digest = digest_corpus(used, stages.folder / "hashes.json")
+        if mine and {row.utterance for row in drawn} <= {*mine.enroll, *mine.trial}:
+            return used_rows(pieces, mine, material.stages)[0]
+    return drawn
+
+
+def _vectors(
+    material: Material, pieces: Pieces, rows: Sequence[Utterance], heard: Sequence[Utterance]
+) -> NDArray[np.floating[Any]]:
+    """Speaker vectors of some slices of those that are heard."""
+    stages = material.stages
+    digest = digest_corpus(heard, stages.folder / "hashes.json")
     label = f"{pieces.condition} speech sliced to {pieces.duration:g} s"
-    found = embed_stage(used, digest, chosen.encoder, stages, label)
+    found = embed_stage(heard, digest, material.chosen.encoder, stages, label)
     place = {name: i for i, name in enumerate(found.utterance.tolist())}
     return found.vectors[[place[row.utterance] for row in rows]]
 

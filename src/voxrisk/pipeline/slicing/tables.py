@@ -27,9 +27,11 @@ def tidy(results: SlicingResults) -> Iterator[dict[str, object]]:
     for u in results.utility:
         at = {"condition": u.test, "train": u.train, "attacker": f"{u.recogniser} recogniser",
               "duration": u.duration}  # fmt: skip
-        yield _row("utility", "wer", u.wer, at, {})
-        if u.loss:
-            yield _row("utility", "wer_loss", u.loss, at, {})
+        more = {"pieces": "" if u.pieces is None else u.pieces}
+        yield _row("utility", "wer", u.wer, at, more)
+        for paired in (u.loss, u.mismatch):
+            if paired:
+                yield _row("utility", paired.name, paired, at, more)
     for s in results.successors:
         at = {"condition": s.condition, "attacker": s.attacker, "uses": s.uses, "cut": s.cut,
               "duration": s.duration, "pool": f"{s.draws} draws" if s.draws else "all"}  # fmt: skip

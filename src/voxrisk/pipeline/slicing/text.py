@@ -13,6 +13,7 @@ from voxrisk.language.ngram import NGram, embedded_model, load_arpa
 from voxrisk.notices import notice
 from voxrisk.pipeline.slicing.choices import Slicing
 from voxrisk.pipeline.slicing.material import Found, Material, slices_of
+from voxrisk.pipeline.stages import VERSIONS
 from voxrisk.slicing_results import CLEAR, RestoredRow, SuccessorRow
 from voxrisk.types import Estimate, InputError, MissingExtraError
 
@@ -102,6 +103,16 @@ def language_model(chosen: Slicing) -> NGram:
 @functools.lru_cache(maxsize=1)
 def _model(path: Path | None) -> NGram:
     return embedded_model() if path is None else load_arpa(path)
+
+
+def word_identity(chosen: Slicing, slices: Slices) -> list[object] | None:
+    """What the scores of :func:`word_scorers` depend on, beside the slices; None: none."""
+    if not chosen.text or not any(slices.words):
+        return None
+    try:
+        return [language_model(chosen).identity, chosen.neural, VERSIONS["read"]]
+    except (InputError, MissingExtraError):
+        return None
 
 
 def word_scorers(chosen: Slicing, slices: Slices) -> dict[str, Scorer]:

@@ -1,9 +1,11 @@
 """What slices cost: word errors of a ready recogniser that hears them, and of one they trained."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from voxrisk.corpus import Utterance
+from voxrisk.hearing import language_code
 from voxrisk.language.ngram import embedded_model
 from voxrisk.pipeline.slicing.lessons import training_slices, training_speech
 from voxrisk.pipeline.slicing.material import Found, Material
@@ -11,9 +13,14 @@ from voxrisk.pipeline.speech import limited
 from voxrisk.slicing_results import UtilityRow
 from voxrisk.types import InputError, MissingExtraError
 from voxrisk.utility.asr.ready import ready_utility
+from voxrisk.utility.asr.recipes import RECIPES
 from voxrisk.utility.asr.trained import slice_utility
+from voxrisk.utility.transcripts import choose_recogniser
 
-MOST = 300  # pieces of each length that a ready recogniser hears
+# A ready recogniser hears as many pieces of each length as hold so many words: the intervals are
+# then of like width, and no wider than those of 45 speakers must be.
+WORDS = 300
+MOST_MINUTES = 10.0  # of whole utterances that a trained recogniser is tested on
 Key = tuple[str, float | None]
 
 
@@ -23,9 +30,14 @@ def hear(material: Material, found: Found) -> None:
         found.missing["utility"] = "nobody knows which words a slice holds"
         return
     speech = training_speech(material)  # what is wrong with it ends the run: the user can mend it
-    for part in (_ready, functools.partial(_trained, speech=speech)):
+    parts: dict[str, Callable[[Material], list[UtilityRow]]] = {
+        "a ready recogniser on slices": _ready,
+        "recognisers that learn from slices": functools.partial(_trained, speech=speech),
+    }
+    for label, part in parts.items():
         try:
-            found.utility += part(material)
+            with material.stages.work("utility", label):
+                found.utility += part(material)
         except (InputError, MissingExtraError) as error:
             said = found.missing.get("utility", "")
             found.missing["utility"] = f"{said} {error}".strip()
@@ -39,11 +51,15 @@ def _ready(material: Material) -> list[UtilityRow]:
         for duration in chosen.durations:
             if held := material.sliced.get((condition, duration)):
                 pieces[condition, duration] = held.rows
+    language = _language(material)
+    asr = choose_recogniser(
+        [language], chosen.asr, english=chosen.limits.asr, others=chosen.limits.asr_others
+    )
     cells = ready_utility(
         pieces,
-        asr=chosen.limits.asr,
-        language=_language(material),
-        most=MOST,
+        asr=asr,
+        language=language,
+        words=WORDS,
         journal=material.stages.folder / "utility.jsonl",
         seed=chosen.seed,
         resamples=chosen.limits.resamples,
@@ -51,7 +67,13 @@ def _ready(material: Material) -> list[UtilityRow]:
     )
     return [
         UtilityRow(
-            recogniser="ready", train="", test=c.tested, duration=c.duration, wer=c.wer, loss=c.loss
+            recogniser="ready",
+            train="",
+            test=c.tested,
+            duration=c.duration,
+            wer=c.wer,
+            loss=c.loss,
+            pieces=c.pieces,
         )
         for c in cells
     ]
@@ -59,23 +81,27 @@ def _ready(material: Material) -> list[UtilityRow]:
 
 def _trained(material: Material, *, speech: Mapping[str, Sequence[Utterance]]) -> list[UtilityRow]:
     chosen = material.chosen
-    if not speech:
+    if not speech or not chosen.trained:
         return []
     training: dict[Key, Sequence[Utterance]] = {}
     for condition, rows in speech.items():
         training[condition, None] = rows
         for pieces in training_slices(material, condition, speech, chosen.durations):
             training[condition, pieces.duration] = pieces.rows
-    heard = limited(material.speech.original, chosen.limits.asr_minutes)
+    heard = limited(material.speech.original, min(chosen.limits.asr_minutes, MOST_MINUTES))
     names = {row.utterance for row in heard}
     testing = {
         condition: [row for row in material.rows(condition)[0] if row.utterance in names]
         for condition in material.conditions
     }
+    recipe = RECIPES["whisper"]
+    if chosen.steps:
+        recipe = replace(recipe, steps=chosen.steps)
     cells = slice_utility(
         training,
         testing,
         material.stages,
+        recipe=recipe,
         load_model=functools.partial(embedded_model),
         language=_language(material),
         seed=chosen.seed,
@@ -90,6 +116,8 @@ def _trained(material: Material, *, speech: Mapping[str, Sequence[Utterance]]) -
             duration=c.duration,
             wer=c.wer,
             loss=c.loss,
+            mismatch=c.mismatch,
+            pieces=c.pieces,
             hours=c.hours,
             steps=c.steps,
         )
@@ -98,4 +126,5 @@ def _trained(material: Material, *, speech: Mapping[str, Sequence[Utterance]]) -
 
 
 def _language(material: Material) -> str:
-    return next((row.language for row in material.speech.original if row.language), "en")
+    spoken = (row.language for row in material.speech.original if row.language)
+    return language_code(next(spoken, "en"))

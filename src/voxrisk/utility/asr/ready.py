@@ -1,7 +1,8 @@
 """What a ready recogniser hears in slices: their worth to a user with ready tools.
 
 A slice takes Whisper as long as 30 s of speech, its window. So a number of slices is drawn, equally
-many of every speaker.
+many of every speaker; or as many as hold a number of words, so that short slices, which hold few,
+have intervals as narrow as long ones.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,6 +49,7 @@ def ready_utility(
     asr: str = "whisper-tiny.en",
     language: str = "en",
     most: int | None = None,
+    words: int | None = None,
     journal: Path | None = None,
     seed: int = 0,
     resamples: int = 1000,
@@ -62,6 +64,7 @@ def ready_utility(
         asr: Recogniser, see :func:`voxrisk.utility.transcripts.transcribe`.
         language: Of the speech.
         most: At most so many pieces of every kind, speakers in turn; None: all.
+        words: As many pieces as hold so many words, speakers in turn, and one of each at least.
         journal: File that keeps what was heard; a run that was killed goes on.
         seed: Of the pieces that are drawn and of the intervals.
         resamples: Of the intervals, which draw speakers.
@@ -73,7 +76,8 @@ def ready_utility(
     """
     check_language(asr, language)
     drawn = {
-        key: in_turn(_spoken(rows, key, language), most, seed=seed) for key, rows in pieces.items()
+        key: in_turn(_spoken(rows, key, language), most, words=words, seed=seed)
+        for key, rows in pieces.items()
     }
     everything = [row for rows in drawn.values() for row in rows]
     # In one go: the workers load the recogniser once.
@@ -108,9 +112,14 @@ def ready_utility(
     return tuple(cells)
 
 
-def in_turn(rows: Sequence[Utterance], most: int | None, *, seed: int = 0) -> list[Utterance]:
-    """At most so many pieces, speakers in turn, drawn at random among those of each."""
-    if most is None or len(rows) <= most:
+def in_turn(
+    rows: Sequence[Utterance], most: int | None, *, words: int | None = None, seed: int = 0
+) -> list[Utterance]:
+    """At most so many pieces, speakers in turn, drawn at random among those of each.
+
+    With ``words`` no more than it takes to hold that many words, but one of every speaker.
+    """
+    if words is None and (most is None or len(rows) <= most):
         return list(rows)
     order = np.random.default_rng([seed, 3]).permutation(len(rows))
     turn: dict[str, int] = {}
@@ -119,8 +128,11 @@ def in_turn(rows: Sequence[Utterance], most: int | None, *, seed: int = 0) -> li
         speaker = rows[i].speaker
         turn[speaker] = turn.get(speaker, 0) + 1
         ranked.append((turn[speaker], i))
-    kept = sorted(i for _, i in sorted(ranked)[:most])
-    return [rows[i] for i in kept]
+    drawn = sorted(ranked)[:most]
+    if words is not None:
+        held = np.cumsum([len((rows[i].text or "").split()) for _, i in drawn])
+        drawn = drawn[: max(len(turn), int(np.searchsorted(held, words)) + 1)]
+    return [rows[i] for i in sorted(i for _, i in drawn)]
 
 
 def _spoken(rows: Sequence[Utterance], key: Key, language: str) -> list[Utterance]:
