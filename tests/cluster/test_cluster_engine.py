@@ -84,11 +84,11 @@ def test_workers_share_a_gpu_and_are_where_it_is(nodes: Nodes, tmp_path: Path) -
         assert worker_count() == 4
         work = functools.partial(seen_gpu, tmp_path)
         found = list(run(work, range(12), device="cuda"))
+        alone = Crew(Cluster(cpu=0.25))  # connected already, so it needs no end
+        assert alone.takes("cuda")["num_gpus"] == 1.0  # a whole one, unless told otherwise
+        assert (alone.size("cpu"), alone.size("cuda")) == (8, 1)
     assert len({process for process, _, _ in found}) == 4
     assert {(gpu, place) for _, gpu, place in found} == {("0", nodes.of_gpu)}
-    crew = Crew(Cluster(cpu=0.25))
-    assert crew.takes("cuda")["num_gpus"] == 1.0  # a stage on a GPU has one for itself, unless told
-    assert (crew.size("cpu"), crew.size("cuda")) == (8, 1)
 
 
 def seen_gpu(folder: Path, _: int) -> tuple[int, str | None, str]:
