@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from short_speech import cut_short
 from voxrisk.attack.encoders import encoder_identity
 from voxrisk.attack.maps import BACKENDS
 from voxrisk.corpus import Utterance, read_corpus, write_audio, write_corpus
@@ -34,6 +35,15 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Six synthetic voices in two sessions."""
     folder = tmp_path_factory.mktemp("speech") / "demo"
     make_demo(folder, voices=6, sentences=3)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def short(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """How they begin to speak: enough where no figure is looked at."""
+    folder = tmp_path_factory.mktemp("short")
+    rows = cut_short(read_corpus(corpus), folder / "audio")
+    write_corpus(folder / "manifest.csv", rows)
     return folder
 
 
@@ -188,10 +198,10 @@ def done(folder: Path) -> list[dict[str, Any]]:
     return list(json.loads((folder / "run.json").read_text())["stages"])
 
 
-def test_run_json_holds_the_cost_of_every_stage(corpus: Path, tmp_path: Path) -> None:
-    evaluate_speech(chosen(corpus, attackers=("ignorant",)), tmp_path)
+def test_run_json_holds_the_cost_of_every_stage(short: Path, tmp_path: Path) -> None:
+    evaluate_speech(chosen(short, attackers=("ignorant",)), tmp_path)
     facts = json.loads((tmp_path / "run.json").read_text())
-    spoken = sum(audio_seconds(row) for row in read_corpus(corpus))
+    spoken = sum(audio_seconds(row) for row in read_corpus(short))
     kinds = [t["stage"] for t in facts["stages"]]
     assert kinds[:3] == ["check", "anonymize", "check"]
     assert {"embed", "measure", "control"} <= set(kinds)
@@ -280,12 +290,12 @@ def test_types_in_a_yaml_are_checked(tmp_path: Path) -> None:
         read_yaml(file)
 
 
-def test_options_beside_a_config_change_it(corpus: Path, tmp_path: Path) -> None:
+def test_options_beside_a_config_change_it(short: Path, tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
     from voxrisk.cli import app
 
-    asked = chosen(corpus, attackers=("ignorant",), seed=1)
+    asked = chosen(short, attackers=("ignorant",), seed=1)
     config = tmp_path / "e.yaml"
     config.write_text(write_yaml(asked, tmp_path))
     command = ["evaluate", "--config", str(config), "--seed", "7", "-o", str(tmp_path / "run")]
@@ -337,8 +347,8 @@ def test_faults_of_the_anonymized_speech_are_told_and_left_out(
 
 
 @pytest.mark.parametrize("speakers", [1, 3])
-def test_few_speakers(corpus: Path, tmp_path: Path, speakers: int) -> None:
-    rows = read_corpus(corpus)
+def test_few_speakers(short: Path, tmp_path: Path, speakers: int) -> None:
+    rows = read_corpus(short)
     names = sorted({row.speaker for row in rows})[:speakers]
     write_corpus(tmp_path / "few.csv", [row for row in rows if row.speaker in names])
     results = evaluate_speech(chosen(tmp_path / "few.csv"), tmp_path / "run")
@@ -402,14 +412,14 @@ def test_a_corpus_is_known_by_what_it_sounds_like(corpus: Path, tmp_path: Path) 
 
 
 @pytest.fixture(scope="module")
-def informed(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Results]:
+def informed(short: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Results]:
     """A run with trained attackers: other voices train, and some of them are the targets."""
     folder = tmp_path_factory.mktemp("informed")
-    rows = make_demo(folder / "voices", voices=22, sentences=2)
-    known = {row.speaker for row in read_corpus(corpus)}
+    rows = cut_short(make_demo(folder / "voices", voices=22, sentences=2), folder / "audio")
+    known = {row.speaker for row in read_corpus(short)}
     write_corpus(folder / "train.csv", [row for row in rows if row.speaker not in known])
     asked = chosen(
-        corpus,
+        short,
         anonymizer="knn",
         options={"part": "light"},
         train=folder / "train.csv",
@@ -419,7 +429,7 @@ def informed(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pa
 
 
 def test_trained_attackers_train_on_others_and_targets_are_nobody_evaluated(
-    corpus: Path, informed: tuple[Path, Results]
+    short: Path, informed: tuple[Path, Results]
 ) -> None:
     folder, results = informed
     found = results.attackers
@@ -429,7 +439,7 @@ def test_trained_attackers_train_on_others_and_targets_are_nobody_evaluated(
     }  # fmt: skip
     assert found["ignorant"].training is None
     manifests = list((folder / "run" / "stages").glob("anonymize-*/speech/manifest.csv"))
-    evaluated = {row.speaker for row in read_corpus(corpus)}
+    evaluated = {row.speaker for row in read_corpus(short)}
     targets, trained = set(), set()
     for path in manifests:
         rows = read_corpus(path)
@@ -523,11 +533,11 @@ def test_the_embeddings_of_a_run_give_its_figures(
         assert mine == pytest.approx([e.value for e in attack.crowd], abs=1e-12)
 
 
-def test_an_external_program_can_be_evaluated(corpus: Path, tmp_path: Path) -> None:
+def test_an_external_program_can_be_evaluated(short: Path, tmp_path: Path) -> None:
     """One that halves the level does nothing for privacy, and its text is nobody's business."""
     half = "import sys,soundfile as s; x,r=s.read(sys.argv[1]); s.write(sys.argv[2],x/2,r)"
     program = f'{sys.executable} -c "{half}" {{input}} {{output}}'
-    results = evaluate_speech(chosen(corpus, anonymizer=program), tmp_path / "run")
+    results = evaluate_speech(chosen(short, anonymizer=program), tmp_path / "run")
     eer = {a.name: a.eer.value for a in results.attacks}
     assert eer["ignorant"] == pytest.approx(eer["original"], abs=0.02)
     assert results.verdict is not None
@@ -542,10 +552,10 @@ def test_one_target_for_each_speaker_is_told_apart(corpus: Path) -> None:
 
 
 def test_with_one_target_for_each_speaker_the_attacker_draws_its_own(
-    corpus: Path, tmp_path: Path
+    short: Path, tmp_path: Path
 ) -> None:
     """The published version of enrolled speech would give the target of the tried speech away."""
-    one = chosen(corpus, anonymizer="world", per="speaker", attackers=("lazy-informed",))
+    one = chosen(short, anonymizer="world", per="speaker", attackers=("lazy-informed",))
     results = evaluate_speech(one, tmp_path)
     assert "draw targets of their own" in texts(results)
     assert "G_VD assumes one pseudo-voice" not in texts(results)
@@ -586,7 +596,7 @@ def test_another_encoder_under_the_same_path_is_another_encoder(tmp_path: Path) 
 
 
 def test_effort_paper_trains_from_nothing_and_a_weak_training_is_no_privacy(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    short: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Paper 3's attackers end to end at tiny size: too little speech makes no attacker."""
     from voxrisk.attack.recipes import RECIPES
@@ -595,11 +605,11 @@ def test_effort_paper_trains_from_nothing_and_a_weak_training_is_no_privacy(
     size = EcapaSize(16, attention=8, squeeze=8, embedding=16)
     tiny = replace(RECIPES["paper"], size=size, epochs=2, batch=16, zero_epochs=1)
     monkeypatch.setitem(RECIPES, "paper", tiny)
-    rows = make_demo(tmp_path / "voices", voices=30, sentences=1)
-    known = {row.speaker for row in read_corpus(corpus)}
+    rows = cut_short(make_demo(tmp_path / "voices", voices=30, sentences=1), tmp_path / "audio")
+    known = {row.speaker for row in read_corpus(short)}
     write_corpus(tmp_path / "train.csv", [row for row in rows if row.speaker not in known])
     asked = chosen(
-        corpus,
+        short,
         anonymizer="world",
         train=tmp_path / "train.csv",
         effort="paper",

@@ -116,22 +116,31 @@ def _named(text: str) -> tuple[str, Path]:
 
 
 def _draw(sets: "Sequence[ScoreSet]", folder: Path) -> list[Path]:
+    from concurrent.futures import ThreadPoolExecutor
+
     from voxrisk.report import score_figures as figures
     from voxrisk.report.figure import save
+    from voxrisk.report.png import obstacle
 
     curves = {s.name: s.trials.roc for s in sets}
-    written = save(figures.ece_figure(curves), folder, "ece_profile")
-    written += save(figures.det_figure(curves), folder, "det")
-    written += save(figures.histogram_figure({s.name: s.trials for s in sets}), folder, "scores")
+    pictures = {
+        "ece_profile": figures.ece_figure(curves),
+        "det": figures.det_figure(curves),
+        "scores": figures.histogram_figure({s.name: s.trials for s in sets}),
+    }
     for s in sets:
         if s.similarities:
             picture = figures.similarity_figure(s.name, s.similarities, s.figures)
-            written += save(picture, folder, f"similarity_{s.slug}")
+            pictures[f"similarity_{s.slug}"] = picture
     points = {s.name: (s.figures["deid"], s.figures["g_vd"]) for s in sets
               if {"deid", "g_vd"} <= set(s.figures)}  # fmt: skip
     if points:
-        written += save(figures.scatter_figure(points), folder, "deid_gvd")
-    return written
+        pictures["deid_gvd"] = figures.scatter_figure(points)
+    obstacle()  # found out once, before every thread would
+    # Pixels are made outside of Python, and take longer than all figures: on all cores.
+    with ThreadPoolExecutor() as pool:
+        saved = pool.map(lambda name: save(pictures[name], folder, name), pictures)
+        return [path for paths in saved for path in paths]
 
 
 def _print(sets: "Sequence[ScoreSet]", folder: Path, written: Sequence[Path]) -> None:

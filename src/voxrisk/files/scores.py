@@ -145,6 +145,8 @@ def _read_pairs(
         trial.append(trial_ids.setdefault(right, len(trial_ids)))
         value.append(parse(cells[2], path, line))
         lines.append(line)
+        if not any(cells[3:]):
+            continue
         for side, name, speaker in zip(("enroll", "trial"), (left, right), cells[3:], strict=False):
             if speaker and speakers.setdefault((side, name), speaker) != speaker:
                 raise InputError(

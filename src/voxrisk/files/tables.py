@@ -69,6 +69,8 @@ def _text_rows(
         places = {name: known.get(name) for name in names}
         header, width = required, len(required)
     wanted = list(places.values())
+    # Cells that were split at white space, in the order that is asked for, are ready as they are.
+    ready = separator is None and wanted == list(range(width))
     before, found = line if headed else 0, False
     for line, row in rows:
         if len(row) in (0, 1, width) and not any(map(str.strip, row)):
@@ -83,7 +85,10 @@ def _text_rows(
             )
         before = line
         found = True
-        yield line + empty, [row[i].strip() if i is not None else "" for i in wanted]
+        yield (
+            line + empty,
+            row if ready else [row[i].strip() if i is not None else "" for i in wanted],
+        )
     if not found:
         raise InputError(f"{path}: holds no rows")
 
