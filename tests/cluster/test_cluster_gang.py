@@ -26,7 +26,7 @@ def test_a_training_on_the_cluster_is_the_training_of_torchrun(
     words = ["train", str(speech[0].path.parent / "manifest.csv"), "--recipe", "small"]
     words += ["--epochs", "1", "--batch", "8", "--device", "cpu", "--workers", "1"]
     make_room()
-    there = [*words, "-o", str(tmp_path / "there"), "--engine", "ray", "--processes", "2"]
+    there = [*words, "-o", str(tmp_path / "there"), "--engine", "ray", "--ranks", "2"]
     done = CliRunner().invoke(app, there)
     assert done.exit_code == 0, done.output
     torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]

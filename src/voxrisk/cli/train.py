@@ -80,7 +80,7 @@ def train(
     device: Annotated[str, typer.Option(help="cpu, cuda …")] = "auto",
     cache: Annotated[Path | None, typer.Option(help="Folder for decoded speech.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes for decoding.")] = None,
-    processes: Annotated[
+    ranks: Annotated[
         int, typer.Option(min=1, help="Processes that train together, with --engine ray.")
     ] = 1,
     engine: Engine = "local",
@@ -90,7 +90,7 @@ def train(
     """Train a recogniser on a corpus, labelled with its speakers.
 
     The same command after a kill goes on where it stopped. On several GPUs:
-    `torchrun --nproc-per-node 4 -m voxrisk train …`, or --engine ray,gpu=1 --processes 4
+    `torchrun --nproc-per-node 4 -m voxrisk train …`, or --engine ray,gpu=1 --ranks 4
 
     \b
     Example:
@@ -117,8 +117,8 @@ def train(
         for number in range(seed, seed + seeds)
     }
     if recipe == RecipeName.adapter:
-        if processes > 1:
-            raise InputError("--processes is for whole encoders; an adapter is trained in seconds")
+        if ranks > 1:
+            raise InputError("--ranks is for whole encoders; an adapter is trained in seconds")
         if force:
             (output / "training.npz").unlink(missing_ok=True)
         method = UnlearnName.reverse if adversarial else unlearn
@@ -147,7 +147,7 @@ def train(
             cache=cache or output / "speech",
             workers=workers,
         )
-        done = together(work, processes, device=device, shared=output, label="train")
+        done = together(work, ranks, device=device, shared=output, label="train")
         if os.environ.get("RANK", "0") != "0":  # several processes: the first one speaks
             continue
         draw_training(folder)
