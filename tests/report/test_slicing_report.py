@@ -22,6 +22,7 @@ def test_the_shortest_length_whose_loss_is_inside_its_interval_is_recommended() 
     told = sample(LOSSES).recommendation
     assert told.duration == 1.0
     assert "+20.0" in told.reason  # what the next shorter one costs
+    assert "up to +9.0 cannot be ruled out" in told.reason  # 4 points and 5 more of its interval
 
 
 def test_the_attack_that_undoes_it_best_is_one_on_the_published_speech() -> None:

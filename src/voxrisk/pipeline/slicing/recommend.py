@@ -60,11 +60,13 @@ def costs(results: SlicingResults) -> list[UtilityRow]:
 
 def _cost(row: UtilityRow) -> str:
     assert row.loss is not None
+    assert row.loss.interval is not None
     who = "a recogniser trained on slices" if row.recogniser == "trained" else "a ready recogniser"
     return (
         f"At {row.duration:g} s {who} gets {words.percent(row.wer.value)} of the words wrong, "
         f"{words.points(row.loss.value)} percentage points against whole utterances (interval "
-        f"{_span(row.loss)}): no loss could be shown."
+        f"{_span(row.loss)}): no loss could be shown, and up to "
+        f"{words.points(row.loss.interval.high)} cannot be ruled out."
     )
 
 
