@@ -67,6 +67,29 @@ def test_training_utterances_are_undone_by_guesses_that_did_not_hear_them(traine
     assert (heard["undone ge2e"].vectors != again["undone ge2e"].vectors).any()
 
 
+def test_speech_under_attack_is_tried_without_its_original(trained) -> None:
+    """The attacker has the original of what is enrolled only: what is tried must not need it."""
+    chosen, original, rows, stages, _ = trained
+    chosen = replace(chosen, effort="standard", suite=("prosody",))
+    found = train_suite(chosen, attacker("informed + suite"), rows, stages, before=original)
+    assert found.listen.aligned == ("ge2e",)
+    hashes = stages.folder / "hashes.json"
+    digest = digest_corpus(rows, hashes)
+    spoken = (original, digest_corpus(original, hashes))
+    alone = found.heard(rows, digest, stages, "tried")
+    beside = found.heard(rows, digest, stages, "enrolled", spoken)
+    crossing = [m for m in found.suite.maps if m.crosses]
+    assert {m.backend for m in crossing} == {"procrustes"}
+    for member in found.suite.maps:
+        tried = [found.suite.alone(member, held.vectors, "trial") for held in (alone, beside)]
+        assert np.ptp(tried[0], axis=0).any()
+        assert (tried[0] == tried[1]).all()
+    enrolled = [found.suite.alone(crossing[0], h.vectors, "enroll") for h in (alone, beside)]
+    assert not np.ptp(enrolled[0], axis=0).any()
+    assert np.ptp(enrolled[1], axis=0).any()
+    assert np.isfinite(found.mapped(alone, "trial").vectors).all()
+
+
 def test_a_second_run_finds_the_choice_again(trained) -> None:
     chosen, _, rows, stages, found = trained
     again: Recogniser = train_suite(

@@ -129,9 +129,10 @@ class Listener:
 
 
 def _as_it_was(like: Embeddings, encoder: str, stages: Stages, before: Spoken | None) -> Embeddings:
-    """Vectors of the same utterances as they were; nothing where one does not have them."""
+    """Vectors of the same utterances as they were; where one does not have them, one for all."""
     if before is None:
-        return replace(like, vectors=np.zeros_like(like.vectors))
+        # Only fills the place: what is tried is never read there. Zeros would be a broken vector.
+        return replace(like, vectors=np.ones_like(like.vectors))
     held = embed_stage(*before, encoder, stages, f"original speech, {encoder}")
     place = {name: i for i, name in enumerate(held.utterance.tolist())}
     rows = [place[name] for name in like.utterance.tolist()]
