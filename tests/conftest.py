@@ -13,6 +13,9 @@ from hypothesis import settings
 from voxrisk.files.embeddings import read_embeddings
 from voxrisk.types import Embeddings
 
+# Two files of this name cannot both be read for examples in docstrings.
+collect_ignore_glob = ["*conftest.py"]
+
 # Compilation makes first calls slow, and a failure must be the same for everyone.
 settings.register_profile("voxrisk", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("voxrisk")

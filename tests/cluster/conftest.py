@@ -1,4 +1,4 @@
-"""One cluster for all tests of this folder: to start it takes longer than most of them."""
+"""One cluster for the tests of a file: to start it takes longer than most of them."""
 
 import os
 from collections.abc import Iterator
@@ -19,9 +19,10 @@ def slowly(samples, *, rate, target, seed):
 """
 
 
-@pytest.fixture(scope="package")
+# Not longer than a file: what comes after in the same process must not run on the cluster.
+@pytest.fixture(scope="module")
 def nodes() -> Iterator[Nodes]:
-    """The cluster, and the tests of this folder inside its engine."""
+    """The cluster, and the tests of a file inside its engine."""
     before = dict(os.environ)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # nothing of a test is reported anywhere
     os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112
@@ -34,7 +35,7 @@ def nodes() -> Iterator[Nodes]:
     made.cluster.shutdown()
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def speech(tmp_path_factory: pytest.TempPathFactory) -> list[Utterance]:
     """24 short utterances of four voices: hums with overtones, each a little different."""
     folder = tmp_path_factory.mktemp("speech")
