@@ -94,6 +94,17 @@ def test_knn_takes_on_the_pitch_of_the_target(speech: dict[str, list[Samples]]) 
     assert np.median(f0[f0 > 0]) == pytest.approx(np.exp(voice.log_f0[0]), rel=0.12)
 
 
+def test_the_breath_of_a_target_is_not_used(speech: dict[str, list[Samples]]) -> None:
+    """So it is not looked for in target speech: the protected samples are the same."""
+    pair = light_part()
+    whole = replace(pair, encode_target=None)
+    quick, slow = learn(speech["121"], pair), learn(speech["121"], whole)
+    assert (quick.values[:, -1] == 0).all()
+    assert (slow.values[:, -1] != 0).any()
+    samples = speech["61"][1]
+    np.testing.assert_array_equal(knn(samples, [quick], pair), knn(samples, [slow], whole))
+
+
 # Parts, against other implementations
 
 

@@ -52,6 +52,8 @@ class Part:
             where the content features already carry them.
         kept: Columns of the values that stay those of the source (loudness, breathiness): they
             belong together with its pauses and its voicing.
+        encode_target: As ``encode``, for speech of a target speaker, whose kept columns are never
+            used; None where that saves nothing.
     """
 
     name: str
@@ -62,6 +64,12 @@ class Part:
     centre: bool = True
     pitch_weight: float = 0.0
     kept: tuple[int, ...] = ()
+    encode_target: Callable[[Array], Frames] | None = None
+
+    def target_frames(self, utterances: Sequence[Array]) -> list[Frames]:
+        """Frames of a target speaker, utterance by utterance."""
+        encode = self.encode_target or self.encode
+        return [encode(samples) for samples in utterances]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +132,7 @@ def join(frames: Sequence[Frames]) -> Frames:
 
 def learn(utterances: Sequence[Array], part: Part) -> Voice:
     """The voice of a target speaker from some of their utterances at 16 kHz."""
-    frames = join([part.encode(samples) for samples in utterances])
+    frames = join(part.target_frames(utterances))
     return Voice(keys(frames, part), frames.values, pitch_statistics(frames.f0))
 
 

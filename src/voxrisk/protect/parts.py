@@ -25,6 +25,7 @@ from voxrisk.protect.world import (
     PERIOD,
     WorldSpeech,
     analyse,
+    analyse_target,
     fit_length,
     pitch,
     synthesise,
@@ -70,26 +71,23 @@ def at_times(features: Array, rate: float, times: NDArray[np.floating]) -> Array
 def light_part() -> Part:
     """Cepstra and WORLD."""
 
-    def to_frames(samples: Array) -> Frames:
-        values, f0 = _world_values(samples)
+    def content_of(samples: Array, values: Array) -> Array:
         shape = values[:, 1:20]
         padded = np.pad(shape, ((-CONTEXT[0], CONTEXT[-1]), (0, 0)), mode="edge")
-        content = np.hstack([padded[c - CONTEXT[0] :][: len(shape)] for c in CONTEXT])
-        return Frames(content, values, f0)
+        return np.hstack([padded[c - CONTEXT[0] :][: len(shape)] for c in CONTEXT])
 
-    return Part("light", to_frames, _world_vocode, WORLD_RATE, k=8, pitch_weight=0.5, kept=KEPT)
+    return _world_part("light", content_of, k=8, pitch_weight=0.5)
 
 
 @functools.lru_cache(maxsize=1)
 def whisper_part() -> Part:
     """Whisper tiny.en and WORLD."""
-    content_of = _whisper_content()
+    hears = _whisper_content()
 
-    def to_frames(samples: Array) -> Frames:
-        values, f0 = _world_values(samples)
-        return Frames(content_of(samples, np.arange(len(f0)) / WORLD_RATE), values, f0)
+    def content_of(samples: Array, values: Array) -> Array:
+        return hears(samples, np.arange(len(values)) / WORLD_RATE)
 
-    return Part("whisper", to_frames, _world_vocode, WORLD_RATE, k=16, kept=KEPT)
+    return _world_part("whisper", content_of, k=16)
 
 
 @functools.lru_cache(maxsize=1)
@@ -121,10 +119,30 @@ def hifigan_part() -> Part:
     return Part("hifigan", to_frames, to_samples, rate, pitch_weight=0.3)
 
 
-def _world_values(samples: Array) -> tuple[Array, NDArray[np.float64]]:
-    """Cepstrum and aperiodicity side by side ``(t, 41)``, and F0 ``(t,)``, a frame each 5 ms."""
-    speech = analyse(samples)
-    return np.hstack([speech.cepstra, speech.aperiodicity]).astype(np.float32), speech.f0
+def _world_part(
+    name: str, content_of: Callable[[Array, Array], Array], *, k: int, pitch_weight: float = 0.0
+) -> Part:
+    """A part whose vocoder is WORLD; ``content_of(samples, values)`` gives what is compared."""
+
+    def encoder(analysis: Callable[[Array], WorldSpeech]) -> Callable[[Array], Frames]:
+        def to_frames(samples: Array) -> Frames:
+            speech = analysis(samples)
+            # Cepstrum and aperiodicity side by side (t, 41), a frame each 5 ms.
+            values = np.hstack([speech.cepstra, speech.aperiodicity]).astype(np.float32)
+            return Frames(content_of(samples, values), values, speech.f0)
+
+        return to_frames
+
+    return Part(
+        name,
+        encoder(analyse),
+        _world_vocode,
+        WORLD_RATE,
+        k=k,
+        pitch_weight=pitch_weight,
+        kept=KEPT,
+        encode_target=encoder(analyse_target),
+    )
 
 
 def _world_vocode(values: Array, f0: NDArray[np.float64], length: int) -> Array:

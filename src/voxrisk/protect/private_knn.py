@@ -70,7 +70,7 @@ def configuration(name: str) -> tuple[float, int]:
 
 def learn_phones(utterances: Sequence[Array], part: Part, *, candidates: int) -> PhoneVoice:
     """Cluster the frames of each phone of a target speaker, and measure its durations."""
-    encoded = [part.encode(samples) for samples in utterances]
+    encoded = part.target_frames(utterances)
     frames = join(encoded)
     names = frame_phones(utterances, encoded, part)
     own = keys(frames, part)
