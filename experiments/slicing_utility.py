@@ -6,10 +6,9 @@
 
 One recogniser for each length and condition of training speech, each tested on whole utterances in
 both conditions. Anonymized speech must keep the times of the clear speech. Killed, it goes on where
-it was; with ``--only clear`` one half can run beside the other. ``--ready 45`` and ``--test-words``
-let a ready recogniser hear 45 slices of each length instead. ``--shuffle`` is a control: texts of
-other pieces, from which nothing can be learned. The tables are in docs/slicing/utility.md, and
-``voxrisk slicing`` makes the same from a corpus in one go.
+it was. ``--ready 45`` and ``--test-words`` let a ready recogniser hear 45 slices of each length
+instead. ``--shuffle`` is a control: texts of other pieces, from which nothing can be learned.
+``voxrisk slicing`` makes the same table from a corpus in one go (docs/slicing/utility.md).
 """
 
 import argparse
@@ -121,9 +120,8 @@ def main() -> None:
     parser.add_argument("--recipe", default="whisper", choices=list(RECIPES))
     for name, kind in (("steps", int), ("width", int), ("blocks", int), ("rate", float)):
         parser.add_argument(f"--{name}", type=kind, help="Instead of that of the recipe.")
-    parser.add_argument("--hours", type=float, help="Else as much as the smallest set has.")
+    parser.add_argument("--hours", type=float, help="Else as many as all kinds of pieces have.")
     parser.add_argument("--per-speaker", type=int, default=0, help="Test utterances; 0: all.")
-    parser.add_argument("--only", choices=[CLEAR, ANONYMIZED], help="Training speech.")
     parser.add_argument("--shuffle", action="store_true", help="Control: texts of other pieces.")
     parser.add_argument("--durations", type=float, nargs="*", default=list(DURATIONS))
     parser.add_argument("--beam", type=int, default=Search().beam)
@@ -147,9 +145,6 @@ def main() -> None:
         for condition, rows in whole.items():
             pieces = rows if duration is None else slices(rows, words, duration)
             training[condition, duration] = pieces
-    # Hours are those that all sets have, also where only one half is run.
-    least = min(sum(row.duration or 0.0 for row in rows) for rows in training.values())
-    hours = given.hours or least / 3600
     if given.shuffle:
         for key, rows in training.items():
             texts = [row.text for row in rows]
@@ -160,10 +155,10 @@ def main() -> None:
     changed = {name: value for name, value in changed.items() if value is not None}
     show(
         slice_utility(
-            {key: rows for key, rows in training.items() if given.only in (None, key[0])},
+            training,
             testing,
             Store(given.store),
-            hours=hours,
+            hours=given.hours,
             recipe=replace(RECIPES[given.recipe], **changed),
             load_model=embedded_model,
             search=Search(beam=given.beam),
