@@ -20,6 +20,7 @@ from voxrisk.pipeline.sharing import shown_choice, shown_options, shown_reason
 from voxrisk.pipeline.slicing.choices import Slicing
 from voxrisk.pipeline.slicing.listeners import listen
 from voxrisk.pipeline.slicing.material import Found, Material, prepare
+from voxrisk.pipeline.slicing.outlook import set_course
 from voxrisk.pipeline.slicing.reassembly import reassemble
 from voxrisk.pipeline.slicing.recommend import recommend
 from voxrisk.pipeline.slicing.tables import write_tables
@@ -55,6 +56,7 @@ def study_slicing(
     kept.folder.mkdir(parents=True, exist_ok=True)
     found = Found()
     material = prepare(chosen, kept, found)
+    set_course(material)
     for name, part in PARTS.items():
         if getattr(chosen, name):
             part(material, found)
