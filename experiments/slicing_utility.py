@@ -113,8 +113,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("train", type=Path)
     parser.add_argument("test", type=Path)
-    parser.add_argument("--train-anonymized", type=Path, required=True)
-    parser.add_argument("--test-anonymized", type=Path, required=True)
+    parser.add_argument("--train-anonymized", type=Path, help="Else clear speech alone.")
+    parser.add_argument("--test-anonymized", type=Path)
     parser.add_argument("--words", type=Path, required=True)
     parser.add_argument("--store", type=Path, required=True)
     parser.add_argument("--recipe", default="whisper", choices=list(RECIPES))
@@ -131,16 +131,15 @@ def main() -> None:
     given = parser.parse_args()
     talk()
     given.store.mkdir(parents=True, exist_ok=True)
-    testing = {
-        CLEAR: some(read_corpus(given.test), given.per_speaker),
-        ANONYMIZED: some(read_corpus(given.test_anonymized), given.per_speaker),
-    }
+    kinds = {CLEAR: given.test, ANONYMIZED: given.test_anonymized}
+    testing = {k: some(read_corpus(path), given.per_speaker) for k, path in kinds.items() if path}
     if given.ready:
         hear(testing, given)
         return
     words = read_alignment(given.words)
     training: dict[tuple[str, float | None], Sequence[Utterance]] = {}
-    whole = {CLEAR: read_corpus(given.train), ANONYMIZED: read_corpus(given.train_anonymized)}
+    kinds = {CLEAR: given.train, ANONYMIZED: given.train_anonymized}
+    whole = {kind: read_corpus(path) for kind, path in kinds.items() if path}
     for duration in (None, *given.durations):
         for condition, rows in whole.items():
             pieces = rows if duration is None else slices(rows, words, duration)

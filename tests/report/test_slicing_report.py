@@ -1,6 +1,7 @@
 """What a study of slicing recommends, and its page in a real browser."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from report_browser import chromium, opened
-from slicing_sample import sample
+from slicing_sample import estimate, sample
 from voxrisk.cli import app
+from voxrisk.pipeline.slicing.recommend import recommend
 from voxrisk.pipeline.slicing.tables import tidy
 from voxrisk.report.slicing import write_slicing_report
 from voxrisk.slicing_results import SlicingResults
@@ -42,6 +44,40 @@ def test_without_word_errors_none_is_recommended_and_the_best_attack_is_named() 
     told = sample().recommendation
     assert told.duration is None
     assert "likeness of the voice" in told.reason
+
+
+def test_a_recogniser_that_learned_nothing_recommends_nothing() -> None:
+    """It gets nearly all words wrong, sliced or not: no loss, and no reason to slice at 0.5 s."""
+    study = sample({0.5: 0.0, 1.0: 0.0, 2.0: 0.0})
+    assert study.recommendation.duration == 0.5
+    doubt = {"trusted": False, "reason": "it gets 93 % of the words wrong"}
+    lost = tuple(replace(u, wer=replace(u.wer, parameters=doubt)) for u in study.utility)
+    told = recommend(replace(study, utility=lost))
+    assert told.duration is None
+    assert "it gets 93 % of the words wrong" in told.reason
+    ready = tuple(
+        replace(u, recogniser="ready", train="", test="anonymized", wer=estimate("wer", 0.2))
+        for u in sample(LOSSES).utility
+        if u.train == "clear" == u.test
+    )
+    assert recommend(replace(study, utility=(*lost, *ready))).duration == 1.0
+
+
+def test_losses_without_intervals_are_told_from_losses_that_were_not_measured() -> None:
+    study = sample(LOSSES)
+    bare = tuple(replace(u, loss=None) for u in study.utility)
+    told = recommend(replace(study, utility=bare))
+    assert told.duration is None
+    assert "fewer than 5 speakers" in told.reason
+    assert "was not measured" in sample().recommendation.reason
+
+
+def test_a_length_that_is_undone_is_not_said_to_hide_anything() -> None:
+    study = sample(LOSSES)
+    assert "do not hide" not in study.recommendation.reason
+    found = {"precision_at_1": estimate("precision_at_1", 0.9, 1 / 600)}
+    undone = tuple(replace(s, figures={**s.figures, **found}) for s in study.successors)
+    assert "do not hide" in recommend(replace(study, successors=undone)).reason
 
 
 def test_the_strongest_attacker_counts_on_each_kind_of_speech() -> None:

@@ -54,23 +54,18 @@ def write_slicing_report(results: SlicingResults, path: Path) -> None:
 def lengths_of(r: SlicingResults) -> list[Length]:
     """A card for each length, the shortest first."""
     condition = r.conditions[-1] if r.conditions else ""
+    costs = {row.duration: row for row in r.costs()}
     return [
         Length(
             d,
             d == r.recommendation.duration,
             r.strongest(condition, SLICED, d),
             r.strongest(condition, WHOLE, None),
-            _cost(r, condition, d),
+            costs.get(d),
             r.undoer(d),
         )
         for d in r.durations
     ]
-
-
-def _cost(r: SlicingResults, condition: str, duration: float) -> UtilityRow | None:
-    rows = [u for u in r.utility if u.duration == duration and u.test == condition]
-    trained = [u for u in rows if u.recogniser == "trained" and u.train == condition]
-    return next(iter(trained or [u for u in rows if u.recogniser == "ready"]), None)
 
 
 def _context(r: SlicingResults) -> dict[str, object]:
@@ -91,6 +86,11 @@ def _context(r: SlicingResults) -> dict[str, object]:
         "speech_rows": [s for s in r.successors if s.draws],
         "accuracy_rows": [s for s in r.successors if s.accuracy],
         "trained_rows": [u for u in r.utility if u.recogniser == "trained"],
+        "untrusted": list(
+            dict.fromkeys(
+                str(u.wer.parameters["reason"]) for u in r.utility if "reason" in u.wer.parameters
+            )
+        ),
         "ready_rows": [u for u in r.utility if u.recogniser == "ready"],
         "restored_names": _names(r.restored),
         "parameters": [
