@@ -14,7 +14,8 @@ from voxrisk.cli import app
 from voxrisk.pipeline.slicing.recommend import recommend
 from voxrisk.pipeline.slicing.tables import tidy
 from voxrisk.report.slicing import write_slicing_report
-from voxrisk.slicing_results import SlicingResults
+from voxrisk.report.slicing_tables import slicing_tables
+from voxrisk.slicing_results import RestoredRow, SlicingResults
 from voxrisk.types import InputError
 
 LOSSES = {0.5: 0.2, 1.0: 0.04, 2.0: 0.01}
@@ -115,6 +116,33 @@ def test_report_writes_the_page_again(tmp_path: Path) -> None:
     assert "Slice at 1 s" in page
     assert "Against training on what is tested" in page
     assert page.count("+7.0") == len(LOSSES)  # matched against mismatched, once for each length
+
+
+def test_the_papers_tables_are_written(tmp_path: Path) -> None:
+    sample(LOSSES).write(tmp_path)
+    asked = ["report", str(tmp_path), "--format", "markdown", "--format", "csv"]
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 0, done.output
+    names = {p.stem for p in (tmp_path / "tables").iterdir()}
+    assert names == {"figure3", "table1", "table2", "successors"}
+    first = (tmp_path / "tables" / "table1.md").read_text(encoding="utf-8").splitlines()
+    row = "| clear | 0.5 s | anonymized | 30.0\u00a0% (25.0 to 35.0\u00a0%) | +20.0 (+15.0"
+    assert next(line for line in first if line.startswith(row))
+    refused = CliRunner().invoke(app, ["report", str(tmp_path), "--format", "bibtex"])
+    assert isinstance(refused.exception, InputError)
+
+
+def test_restored_utterances_are_shares_with_words_for_names(tmp_path: Path) -> None:
+    figures = {"pairs_restored": estimate("pairs_restored", 0.832, 0.001)}
+    row = RestoredRow(condition="clear", attacker="all", duration=1.0, pool="all", figures=figures)
+    study = replace(sample(LOSSES), restored=(row,))
+    write_slicing_report(study, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Successive pairs put together" in page
+    assert "pairs_restored" not in page
+    assert "83.2\u00a0%" in page
+    table = next(t for t in slicing_tables(study) if t.name == "restored")
+    assert table.rows[0][-1] == "0.1\u00a0%"
 
 
 @pytest.fixture(scope="module")

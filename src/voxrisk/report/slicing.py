@@ -6,6 +6,7 @@ from pathlib import Path
 from voxrisk.report import slicing_charts, words
 from voxrisk.report.figure import save
 from voxrisk.report.page import write_page
+from voxrisk.report.slicing_tables import CLASSES, RANKS
 from voxrisk.slicing_results import (
     PRIVACY,
     SLICED,
@@ -16,16 +17,6 @@ from voxrisk.slicing_results import (
     SuccessorRow,
     UtilityRow,
 )
-
-RANKS = ("mean_rank", "median_rank", "precision_at_1", "precision_at_10")
-CLASSES = {
-    "successive": "successive",
-    "same_speaker": "same speaker, not successive",
-    "other_speaker": "different speakers",
-    "balanced": "balanced (½, ¼, ¼)",
-    "against_same_speaker": "successive against the same speaker",
-    "against_other_speaker": "successive against different speakers",
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from voxrisk.pipeline.slicing.text import attack_text
 from voxrisk.pipeline.slicing.words_heard import hear
 from voxrisk.pipeline.stages import Stages
 from voxrisk.report.slicing import write_pictures, write_slicing_report
+from voxrisk.report.slicing_tables import write_slicing_tables
 from voxrisk.shards import kept_workers
 from voxrisk.slicing_results import Recommendation, SlicingResults
 
@@ -65,6 +66,7 @@ def study_slicing(
     results = _results(material, found)
     results.write(folder)
     write_tables(results, folder)
+    write_slicing_tables(results, folder / "tables", ("csv", "markdown"))
     write_pictures(results, folder)
     write_slicing_report(results, folder / "report.html")
     write_text(folder / YAML, yaml)
