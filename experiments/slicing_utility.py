@@ -6,10 +6,9 @@
 
 One recogniser for each length and condition of training speech, each tested on whole utterances in
 both conditions. Anonymized speech must keep the times of the clear speech. Killed, it goes on where
-it was; with ``--only clear`` one half can run beside the other. ``--ready 45`` and ``--test-words``
-let a ready recogniser hear 45 slices of each length instead. ``--shuffle`` is a control: texts of
-other pieces, from which nothing can be learned. The tables are in docs/slicing/utility.md, and
-``voxrisk slicing`` makes the same from a corpus in one go.
+it was. ``--ready 45`` and ``--test-words`` let a ready recogniser hear 45 slices of each length
+instead. ``--shuffle`` is a control: texts of other pieces, from which nothing can be learned.
+``voxrisk slicing`` makes the same table from a corpus in one go (docs/slicing/utility.md).
 """
 
 import argparse
@@ -114,16 +113,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("train", type=Path)
     parser.add_argument("test", type=Path)
-    parser.add_argument("--train-anonymized", type=Path, required=True)
-    parser.add_argument("--test-anonymized", type=Path, required=True)
+    parser.add_argument("--train-anonymized", type=Path, help="Else clear speech alone.")
+    parser.add_argument("--test-anonymized", type=Path)
     parser.add_argument("--words", type=Path, required=True)
     parser.add_argument("--store", type=Path, required=True)
     parser.add_argument("--recipe", default="whisper", choices=list(RECIPES))
     for name, kind in (("steps", int), ("width", int), ("blocks", int), ("rate", float)):
         parser.add_argument(f"--{name}", type=kind, help="Instead of that of the recipe.")
-    parser.add_argument("--hours", type=float, help="Else as much as the smallest set has.")
+    parser.add_argument("--hours", type=float, help="Else as many as all kinds of pieces have.")
     parser.add_argument("--per-speaker", type=int, default=0, help="Test utterances; 0: all.")
-    parser.add_argument("--only", choices=[CLEAR, ANONYMIZED], help="Training speech.")
     parser.add_argument("--shuffle", action="store_true", help="Control: texts of other pieces.")
     parser.add_argument("--durations", type=float, nargs="*", default=list(DURATIONS))
     parser.add_argument("--beam", type=int, default=Search().beam)
@@ -133,23 +131,19 @@ def main() -> None:
     given = parser.parse_args()
     talk()
     given.store.mkdir(parents=True, exist_ok=True)
-    testing = {
-        CLEAR: some(read_corpus(given.test), given.per_speaker),
-        ANONYMIZED: some(read_corpus(given.test_anonymized), given.per_speaker),
-    }
+    kinds = {CLEAR: given.test, ANONYMIZED: given.test_anonymized}
+    testing = {k: some(read_corpus(path), given.per_speaker) for k, path in kinds.items() if path}
     if given.ready:
         hear(testing, given)
         return
     words = read_alignment(given.words)
     training: dict[tuple[str, float | None], Sequence[Utterance]] = {}
-    whole = {CLEAR: read_corpus(given.train), ANONYMIZED: read_corpus(given.train_anonymized)}
+    kinds = {CLEAR: given.train, ANONYMIZED: given.train_anonymized}
+    whole = {kind: read_corpus(path) for kind, path in kinds.items() if path}
     for duration in (None, *given.durations):
         for condition, rows in whole.items():
             pieces = rows if duration is None else slices(rows, words, duration)
             training[condition, duration] = pieces
-    # Hours are those that all sets have, also where only one half is run.
-    least = min(sum(row.duration or 0.0 for row in rows) for rows in training.values())
-    hours = given.hours or least / 3600
     if given.shuffle:
         for key, rows in training.items():
             texts = [row.text for row in rows]
@@ -160,10 +154,10 @@ def main() -> None:
     changed = {name: value for name, value in changed.items() if value is not None}
     show(
         slice_utility(
-            {key: rows for key, rows in training.items() if given.only in (None, key[0])},
+            training,
             testing,
             Store(given.store),
-            hours=hours,
+            hours=given.hours,
             recipe=replace(RECIPES[given.recipe], **changed),
             load_model=embedded_model,
             search=Search(beam=given.beam),

@@ -197,6 +197,21 @@ class SlicingResults:
         ]
         return max(rows, key=_recognised, default=None)
 
+    def costs(self) -> list[UtilityRow]:
+        """What slices of every length cost those who use them, by rising length.
+
+        Where a recogniser was trained on slices, it is the user that the paper has in mind, and its
+        training and test are of the published kind of speech. Else a ready recogniser heard slices.
+        One that knows too few words of whole utterances tells nothing: it cannot get worse.
+        """
+        published = self.conditions[-1] if self.conditions else CLEAR
+        sliced = [r for r in self.utility if r.duration is not None and r.test == published]
+        known = [r for r in sliced if r.wer.parameters.get("trusted", True)]
+        trained = [r for r in known if r.recogniser == "trained" and r.train == published]
+        ready = [r for r in known if r.recogniser == "ready"]
+        chosen = trained if any(r.loss for r in trained) or not ready else ready
+        return sorted(chosen, key=lambda r: r.duration or 0.0)
+
     def undoer(self, duration: float) -> SuccessorRow | None:
         """Who puts slices of this length together best: the lowest mean rank of the right one.
 

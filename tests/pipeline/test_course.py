@@ -52,12 +52,8 @@ def test_no_run_is_ever_more_than_done(rows: list[tuple[str, float, bool]]) -> N
 
 
 def test_every_stage_has_a_cost() -> None:
-    """A stage without one would be told as nothing; those of slicing tell no share."""
-    known = {stage for stage, _ in COSTS}
-    assert {"check", "anonymize", "embed", "undo", "train", "suite", "utility", "infer"} <= known
-    assert {"check", "anonymize", "embed", "undo", "train", "suite", "utility", "infer"} <= set(
-        VERSIONS
-    )
+    """A stage without one would be told as nothing, and what is left as less than it is."""
+    assert set(VERSIONS) <= {stage for stage, _ in COSTS}
 
 
 def test_an_outlook_lists_what_is_finished_and_what_is_left() -> None:

@@ -1,6 +1,8 @@
 """``voxrisk slicing``: real speech in, figures of every length out, whatever is missing."""
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +17,7 @@ import pytest
 from voxrisk.corpus import Utterance, read_corpus, write_corpus
 from voxrisk.corpus.demo import make_demo
 from voxrisk.corpus.trials import Lists
+from voxrisk.pipeline.course import Step
 from voxrisk.pipeline.evaluate import evaluate_speech
 from voxrisk.pipeline.evaluation import Evaluation
 from voxrisk.pipeline.sides import make_sides, write_sides
@@ -122,6 +125,26 @@ def test_of_some_trials_the_figures_are_those_of_evaluate_on_the_same(
     assert "rocch_eer" in mine.figures
     for figure in {*mine.figures} - {"linkability"}:
         assert mine.figures[figure].value == pytest.approx(theirs.figures[figure].value, abs=1e-9)
+
+
+def test_stages_tell_how_far_the_study_is(
+    corpus: Path,
+    words: Path,
+    plain_encoder: str,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """What is expected once the speech is cut is what the study then goes through."""
+    with caplog.at_level("INFO", "voxrisk"):
+        study_slicing(chosen(corpus, words, plain_encoder, text=True), tmp_path)
+    said = [re.search(r"(\d+) % of the run, about (.+) left", m) for m in caplog.messages]
+    shares = [int(found[1]) for found in said if found]
+    assert shares == sorted(shares)
+    assert shares[0] < 50
+    assert shares[-1] > 90
+    facts = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
+    gone = [Step(t["stage"], t["what"], t["speech_seconds"]) for t in facts["stages"]]
+    assert facts["estimated_seconds"] == pytest.approx(sum(s.seconds for s in gone), rel=0.15)
 
 
 def test_every_length_has_its_rows_and_real_durations(run: tuple[Path, SlicingResults]) -> None:

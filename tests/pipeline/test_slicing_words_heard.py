@@ -82,7 +82,9 @@ def material(**more: Any) -> Material:
         folder = Path("stages")
 
         @staticmethod
-        def work(name: str, label: str) -> contextlib.AbstractContextManager[None]:
+        def work(
+            name: str, label: str, *, what: str, speech: float
+        ) -> contextlib.AbstractContextManager[None]:
             return contextlib.nullcontext()
 
     chosen = Slicing(

@@ -11,6 +11,7 @@ from voxrisk.types import InputError
 
 if TYPE_CHECKING:
     from voxrisk.results import Results
+    from voxrisk.slicing_results import SlicingResults
 
 COMPARE_EXAMPLE = """\b
 Example:
@@ -50,7 +51,6 @@ def report(
     from voxrisk.report import run_figures
     from voxrisk.report.export import FOLDER, FORMATS, TEXTS, write_tables
     from voxrisk.report.html import write_report
-    from voxrisk.report.slicing import write_slicing_report
     from voxrisk.results import Results
     from voxrisk.slicing_results import SlicingResults, is_slicing
 
@@ -59,14 +59,7 @@ def report(
         raise InputError(f"no format {unknown[0]!r}; known are {', '.join(FORMATS)}")
     home = run if run.is_dir() else run.parent
     if is_slicing(run):
-        if other := [name for name in wanted if name not in ("html", "pdf")]:
-            raise InputError(
-                f"{other[0]}: the tables of a study of slicing are in slicing.csv, its figures "
-                "beside it; of the page there are html and pdf"
-            )
-        study = SlicingResults.read(run)
-        path = output or home / f"report.{wanted[0]}"
-        _pages(lambda page: write_slicing_report(study, page), path, wanted, force=force)
+        _slicing(SlicingResults.read(run), home, output, wanted, force=force)
         return
     results = Results.read(run)
     pages = [name for name in wanted if name in ("html", "pdf")]
@@ -81,6 +74,29 @@ def report(
         _pages(
             lambda page: write_report(results, page, run=read_times(run)), path, pages, force=force
         )
+
+
+def _slicing(
+    study: "SlicingResults", home: Path, output: Path | None, wanted: Sequence[str], *, force: bool
+) -> None:
+    """The page and the tables of a study of slicing."""
+    from voxrisk.report.export import FOLDER, WRITERS
+    from voxrisk.report.slicing import write_slicing_report
+    from voxrisk.report.slicing_tables import write_slicing_tables
+
+    tables = [name for name in wanted if name in WRITERS]
+    pages = [name for name in wanted if name in ("html", "pdf")]
+    if other := [name for name in wanted if name not in (*tables, *pages)]:
+        raise InputError(
+            f"{other[0]}: a study of slicing has its figure beside its page; give html, pdf, "
+            f"{', '.join(WRITERS)}"
+        )
+    if tables:
+        folder = output if output and not pages else home / FOLDER
+        _print(write_slicing_tables(study, folder, tables, force=force))
+    if pages:
+        path = output or home / f"report.{pages[0]}"
+        _pages(lambda page: write_slicing_report(study, page), path, pages, force=force)
 
 
 def _pages(write: Callable[[Path], None], path: Path, kinds: Sequence[str], *, force: bool) -> None:

@@ -75,11 +75,11 @@ class Stages(Store):
         return folder
 
     @contextlib.contextmanager
-    def work(self, name: str, label: str) -> Iterator[None]:
+    def work(self, name: str, label: str, *, what: str = "", speech: float = 0.0) -> Iterator[None]:
         """Work that is not kept, told of as a stage is."""
         with self.timed(name, label):
             yield
-        self._told(0.0, "")
+        self._told(speech, what)
 
     def facts(self) -> dict[str, Any]:
         """What run.json tells: when, how long beside what was expected, and of every stage."""

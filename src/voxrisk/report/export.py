@@ -7,7 +7,7 @@ interval. Markdown and LaTeX are printed as the page is. LaTeX needs ``\usepacka
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -379,11 +379,16 @@ def text_files(results: Results, formats: Sequence[str] = TEXTS) -> dict[str, st
         if name == "bibtex":
             files["references.bib"] = bibtex(results)
         elif name in WRITERS:
-            ending, write = WRITERS[name]
-            files |= {f"{table.name}{ending}": write(table) for table in tables_of(results)}
+            files |= table_files(tables_of(results), name)
         else:
             raise InputError(f"no table format {name!r}; known are {', '.join(TEXTS)}")
     return files
+
+
+def table_files(tables: Sequence[Table], form: str) -> dict[str, str]:
+    """File name → text of every table in one of :data:`WRITERS`."""
+    ending, write = WRITERS[form]
+    return {f"{table.name}{ending}": write(table) for table in tables}
 
 
 def write_tables(
@@ -398,7 +403,15 @@ def write_tables(
     Raises:
         InputError: If a format is not known, or a file is there and ``force`` is false.
     """
-    files = text_files(results, formats)
+    return write_files(text_files(results, formats), folder, force=force)
+
+
+def write_files(files: Mapping[str, str], folder: Path, *, force: bool = True) -> list[Path]:
+    """Write texts under their names.
+
+    Raises:
+        InputError: If a file is there and ``force`` is false.
+    """
     there = [folder / name for name in files if (folder / name).exists()]
     if there and not force:
         raise InputError(f"{there[0]} is already there; choose another folder or add --force")

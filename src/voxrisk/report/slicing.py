@@ -6,6 +6,7 @@ from pathlib import Path
 from voxrisk.report import slicing_charts, words
 from voxrisk.report.figure import save
 from voxrisk.report.page import write_page
+from voxrisk.report.slicing_tables import CLASSES, RANKS
 from voxrisk.slicing_results import (
     PRIVACY,
     SLICED,
@@ -16,16 +17,6 @@ from voxrisk.slicing_results import (
     SuccessorRow,
     UtilityRow,
 )
-
-RANKS = ("mean_rank", "median_rank", "precision_at_1", "precision_at_10")
-CLASSES = {
-    "successive": "successive",
-    "same_speaker": "same speaker, not successive",
-    "other_speaker": "different speakers",
-    "balanced": "balanced (½, ¼, ¼)",
-    "against_same_speaker": "successive against the same speaker",
-    "against_other_speaker": "successive against different speakers",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +45,18 @@ def write_slicing_report(results: SlicingResults, path: Path) -> None:
 def lengths_of(r: SlicingResults) -> list[Length]:
     """A card for each length, the shortest first."""
     condition = r.conditions[-1] if r.conditions else ""
+    costs = {row.duration: row for row in r.costs()}
     return [
         Length(
             d,
             d == r.recommendation.duration,
             r.strongest(condition, SLICED, d),
             r.strongest(condition, WHOLE, None),
-            _cost(r, condition, d),
+            costs.get(d),
             r.undoer(d),
         )
         for d in r.durations
     ]
-
-
-def _cost(r: SlicingResults, condition: str, duration: float) -> UtilityRow | None:
-    rows = [u for u in r.utility if u.duration == duration and u.test == condition]
-    trained = [u for u in rows if u.recogniser == "trained" and u.train == condition]
-    return next(iter(trained or [u for u in rows if u.recogniser == "ready"]), None)
 
 
 def _context(r: SlicingResults) -> dict[str, object]:
@@ -91,6 +77,11 @@ def _context(r: SlicingResults) -> dict[str, object]:
         "speech_rows": [s for s in r.successors if s.draws],
         "accuracy_rows": [s for s in r.successors if s.accuracy],
         "trained_rows": [u for u in r.utility if u.recogniser == "trained"],
+        "untrusted": list(
+            dict.fromkeys(
+                str(u.wer.parameters["reason"]) for u in r.utility if "reason" in u.wer.parameters
+            )
+        ),
         "ready_rows": [u for u in r.utility if u.recogniser == "ready"],
         "restored_names": _names(r.restored),
         "parameters": [

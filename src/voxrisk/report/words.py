@@ -6,12 +6,16 @@ import re
 from markupsafe import Markup, escape
 
 from voxrisk.measure import FIGURES
+from voxrisk.measure.restoring import RESTORED_FIGURES
 from voxrisk.report import style
 from voxrisk.results import AttackResult, Criterion
 from voxrisk.types import Estimate
 
 LABELS = {name: figure.plain or figure.label for name, figure in FIGURES.items()}
+LABELS |= {name: figure.label for name, figure in RESTORED_FIGURES.items()}
 UNITS = {name: figure.unit for name, figure in FIGURES.items()}
+UNITS |= dict.fromkeys(RESTORED_FIGURES, "rate")
+UNITS |= dict.fromkeys(("wer_loss", "wer_mismatch"), "points")  # differences of word error rates
 LEVELS = {
     "at chance": "Not shown to beat guessing",
     "above chance": "Better than guessing",
@@ -54,6 +58,8 @@ def figure(name: str, value: float) -> str:
     unit = UNITS.get(name, "")
     if unit == "rate":
         return percent(value)
+    if unit == "points":
+        return points(value)
     if unit == "signed rate":
         return percent(value, sign=True)
     if unit == "bit":

@@ -207,8 +207,38 @@ def test_clear_and_anonymized_pieces_are_drawn_alike() -> None:
 
 def test_more_hours_than_there_are() -> None:
     rows = [Utterance("u", Path("x.flac"), "s", text="a", duration=60.0)]
-    with pytest.raises(InputError, match=r"clear speech, 1 s, for training: 0\.02 hours"):
+    with pytest.raises(InputError, match=r"0\.02 hours .*\(clear speech, 1 s, has least\)"):
         equal_hours({("clear", 1.0): rows}, hours=1.0)
+
+
+def test_nobody_has_slices_of_every_length() -> None:
+    short = [Utterance("u", Path("x.flac"), "first", text="a", duration=1.0)]
+    long = [Utterance("v", Path("x.flac"), "second", text="a", duration=4.0)]
+    with pytest.raises(InputError, match=r"pieces of every kind; clear speech, 1 s, has least"):
+        equal_hours({("clear", 1.0): short, ("clear", 4.0): long})
+
+
+@given(st.integers(0, 5), st.integers(2, 9))
+def test_every_speaker_teaches_as_much_at_every_length(seed: int, long: int) -> None:
+    """Who speaks in short utterances has no long slices, and nobody else may take that place."""
+    people = {"long": 12, "short": 2} | {f"s{i}": long for i in range(4)}
+    sets = {
+        ("clear", length): [
+            Utterance(f"{s}-{i}", Path("x.flac"), s, text="a", duration=length)
+            for s, lasts in people.items()
+            for _ in range(5)
+            for i in range(int(lasts // length))
+        ]
+        for length in (1.0, 3.0)
+    }
+    drawn = equal_hours(sets, seed=seed)
+    taught = {
+        key: {s: sum(r.duration or 0 for r in rows if r.speaker == s) for s in people}
+        for key, rows in drawn.items()
+    }
+    assert taught["clear", 1.0]["short"] == taught["clear", 3.0]["short"] == 0
+    for speaker in people:
+        assert abs(taught["clear", 1.0][speaker] - taught["clear", 3.0][speaker]) <= 3.0 + 1e-6
 
 
 def test_without_transcripts_and_in_another_language(tmp_path: Path) -> None:

@@ -128,5 +128,9 @@ def successor_net(
         train_successor(lessons, folder, seed=material.chosen.seed)
 
     return material.stages.run(
-        "learn", inputs, make, label=f"what follows what, {condition} speech"
+        "learn",
+        inputs,
+        make,
+        label=f"what follows what, {condition} speech",
+        speech=[row for part in pieces for row in part.rows],
     )

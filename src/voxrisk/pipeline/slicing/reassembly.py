@@ -112,7 +112,7 @@ def draw_utterances(material: Material, pieces: Pieces) -> list[list[str]]:
     """
     chosen = material.chosen
     there = {source_of(row) for row in pieces.rows}
-    sides = _sides(material)
+    sides = sides_or_none(material)
     pools = [there] if sides is None else [
         there & {*sides.enroll}, there & {*sides.enroll, *sides.trial}, there
     ]  # fmt: skip
@@ -127,7 +127,7 @@ def draw_utterances(material: Material, pieces: Pieces) -> list[list[str]]:
     ]
 
 
-def _sides(material: Material) -> Sides | None:
+def sides_or_none(material: Material) -> Sides | None:
     """Who enrols and who is tried; None where nobody can be both."""
     if len(material.speech.people) < 2:
         return None
@@ -172,13 +172,13 @@ def _draw(
         write_text(folder / "sorted.json", msgspec.json.encode(done).decode())
 
     label = f"{pieces.condition} slices of {pieces.duration:g} s, {len(names)} utterances"
-    folder = stages.run("follow", inputs, make, label=label)
+    folder = stages.run("follow", inputs, make, label=label, speech=rows)
     return msgspec.json.decode((folder / "sorted.json").read_bytes(), type=dict[str, Sorted])
 
 
 def _heard(material: Material, pieces: Pieces, names: AbstractSet[str]) -> list[Utterance]:
     """The slices whose vectors are wanted: of all draws at once, or those of privacy, if enough."""
-    chosen, sides = material.chosen, _sides(material)
+    chosen, sides = material.chosen, sides_or_none(material)
     drawn = [row for row in pieces.rows if source_of(row) in names]
     if chosen.privacy and sides is not None:
         mine = pieces_sides(sides, pieces, tried=chosen.tried, seed=chosen.seed)

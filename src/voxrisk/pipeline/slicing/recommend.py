@@ -7,6 +7,7 @@ good as that attack is bad.
 
 from collections.abc import Sequence
 
+from voxrisk.measure.resampling import MIN_SPEAKERS
 from voxrisk.report import words
 from voxrisk.slicing_results import (
     CLEAR,
@@ -18,14 +19,16 @@ from voxrisk.slicing_results import (
 )
 from voxrisk.types import Estimate
 
+MOSTLY = 0.5  # of the next slices are found at once: then slices are as good as put together
+
 
 def recommend(results: SlicingResults) -> Recommendation:
     """The recommended length and its reason, in words."""
-    rows = costs(results)
+    rows = [row for row in results.costs() if row.loss]
     if not rows:
         reason = (
-            "What slices cost was not measured, so no length can be recommended: the shorter, the "
-            "better the protection. "
+            f"{_unknown(results)}, so no length can be recommended: the shorter, the better the "
+            "protection. "
         )
         return Recommendation(duration=None, reason=reason + _undone_everywhere(results))
     free = [row for row in rows if row.loss and row.loss.interval and row.loss.interval.low <= 0.0]
@@ -44,18 +47,14 @@ def recommend(results: SlicingResults) -> Recommendation:
     )
 
 
-def costs(results: SlicingResults) -> list[UtilityRow]:
-    """What slices of every length cost those who use them, by rising length.
-
-    Where a recogniser was trained on slices, it is the user that the paper has in mind, and its
-    training and test are of the published kind of speech. Else a ready recogniser heard slices.
-    """
-    published = results.conditions[-1] if results.conditions else CLEAR
-    trained = [r for r in results.utility if r.recogniser == "trained"]
-    chosen = [r for r in trained if r.train == r.test == published]
-    if not any(r.loss for r in chosen):
-        chosen = [r for r in results.utility if r.recogniser == "ready" and r.test == published]
-    return sorted((r for r in chosen if r.loss), key=lambda r: r.duration or 0.0)
+def _unknown(results: SlicingResults) -> str:
+    """Why nobody knows what slices cost."""
+    if results.costs():
+        return f"What slices cost has no interval with fewer than {MIN_SPEAKERS} speakers"
+    told = (str(row.wer.parameters.get("reason", "")) for row in results.utility)
+    if reason := next(filter(None, told), ""):
+        return f"What slices cost is not known ({reason})"
+    return "What slices cost was not measured"
 
 
 def _cost(row: UtilityRow) -> str:
@@ -114,10 +113,13 @@ def _undone(results: SlicingResults, duration: float) -> str:
     rank, first = best.figures["mean_rank"], best.figures.get("precision_at_1")
     found = f" and first in {words.percent(first.value)} of cases" if first else ""
     guess = f" (guessing {words.percent(first.chance)})" if first else ""
-    return (
+    said = (
         f"The attack that undoes them best, {best.attacker}, ranks the right next slice "
         f"{words.percent(rank.value)} down the list on average{found}{guess}."
     )
+    if first and first.value >= MOSTLY:
+        said += " So slices of this length do not hide what was said together."
+    return said
 
 
 def _undone_everywhere(results: SlicingResults) -> str:

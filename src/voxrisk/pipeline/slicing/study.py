@@ -20,6 +20,7 @@ from voxrisk.pipeline.sharing import shown_choice, shown_options, shown_reason
 from voxrisk.pipeline.slicing.choices import Slicing
 from voxrisk.pipeline.slicing.listeners import listen
 from voxrisk.pipeline.slicing.material import Found, Material, prepare
+from voxrisk.pipeline.slicing.outlook import set_course
 from voxrisk.pipeline.slicing.reassembly import reassemble
 from voxrisk.pipeline.slicing.recommend import recommend
 from voxrisk.pipeline.slicing.tables import write_tables
@@ -27,6 +28,7 @@ from voxrisk.pipeline.slicing.text import attack_text
 from voxrisk.pipeline.slicing.words_heard import hear
 from voxrisk.pipeline.stages import Stages
 from voxrisk.report.slicing import write_pictures, write_slicing_report
+from voxrisk.report.slicing_tables import write_slicing_tables
 from voxrisk.shards import kept_workers
 from voxrisk.slicing_results import Recommendation, SlicingResults
 
@@ -55,6 +57,7 @@ def study_slicing(
     kept.folder.mkdir(parents=True, exist_ok=True)
     found = Found()
     material = prepare(chosen, kept, found)
+    set_course(material)
     for name, part in PARTS.items():
         if getattr(chosen, name):
             part(material, found)
@@ -63,6 +66,7 @@ def study_slicing(
     results = _results(material, found)
     results.write(folder)
     write_tables(results, folder)
+    write_slicing_tables(results, folder / "tables", ("csv", "markdown"))
     write_pictures(results, folder)
     write_slicing_report(results, folder / "report.html")
     write_text(folder / YAML, yaml)

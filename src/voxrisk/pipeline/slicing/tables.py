@@ -1,4 +1,4 @@
-"""The study as tables: one tidy file with a row for each figure, and the paper's own tables."""
+"""The study as one tidy table, with a row for each figure."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -12,6 +12,7 @@ from voxrisk.journal import hash_of
 from voxrisk.language.ngram import NGram, embedded_model, load_arpa
 from voxrisk.notices import notice
 from voxrisk.pipeline.slicing.choices import Slicing
+from voxrisk.pipeline.slicing.cuts import Pieces
 from voxrisk.pipeline.slicing.material import Found, Material, slices_of
 from voxrisk.pipeline.stages import VERSIONS
 from voxrisk.slicing_results import CLEAR, RestoredRow, SuccessorRow
@@ -41,7 +42,7 @@ def attack_text(material: Material, found: Found) -> None:
             found.note(notice("slicing_no_pairs", seconds=duration))
             continue
         try:
-            kept = _attacked(material, slices, duration)
+            kept = _attacked(material, pieces)
         except (InputError, MissingExtraError) as error:
             found.missing["text"] = str(error)
             return
@@ -67,8 +68,8 @@ def attack_text(material: Material, found: Found) -> None:
         found.missing["text"] = "no utterance gives two slices"
 
 
-def _attacked(material: Material, slices: Slices, duration: float) -> _Kept:
-    chosen = material.chosen
+def _attacked(material: Material, pieces: Pieces) -> _Kept:
+    chosen, slices = material.chosen, slices_of(pieces)
     model = language_model(chosen)
     inputs = {
         "slices": hash_of(slices.speaker, slices.source, slices.place, slices.words),
@@ -90,8 +91,8 @@ def _attacked(material: Material, slices: Slices, duration: float) -> _Kept:
         kept = _Kept(figures, {name: dict(own) for name, own in whole.items()})
         write_text(folder / "text.json", msgspec.json.encode(kept).decode())
 
-    label = f"words of slices of {duration:g} s"
-    folder = material.stages.run("read", inputs, make, label=label)
+    label = f"words of slices of {pieces.duration:g} s"
+    folder = material.stages.run("read", inputs, make, label=label, speech=pieces.rows)
     return msgspec.json.decode((folder / "text.json").read_bytes(), type=_Kept)
 
 

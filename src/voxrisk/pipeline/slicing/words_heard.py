@@ -13,13 +13,14 @@ from voxrisk.pipeline.speech import limited
 from voxrisk.slicing_results import UtilityRow
 from voxrisk.types import InputError, MissingExtraError
 from voxrisk.utility.asr.ready import ready_utility
-from voxrisk.utility.asr.recipes import RECIPES
+from voxrisk.utility.asr.recipes import RECIPES, Recipe
 from voxrisk.utility.asr.trained import slice_utility
 from voxrisk.utility.transcripts import choose_recogniser
 
 # A ready recogniser hears as many pieces of each length as hold so many words: the intervals are
 # then of like width, and no wider than those of 45 speakers must be.
 WORDS = 300
+WORD_SECONDS = 0.4  # that a word takes, about
 MOST_MINUTES = 10.0  # of whole utterances that a trained recogniser is tested on
 Key = tuple[str, float | None]
 
@@ -30,17 +31,36 @@ def hear(material: Material, found: Found) -> None:
         found.missing["utility"] = "nobody knows which words a slice holds"
         return
     speech = training_speech(material)  # what is wrong with it ends the run: the user can mend it
-    parts: dict[str, Callable[[Material], list[UtilityRow]]] = {
-        "a ready recogniser on slices": _ready,
-        "recognisers that learn from slices": functools.partial(_trained, speech=speech),
+    taught = functools.partial(_trained, speech=speech)
+    parts: dict[str, tuple[Callable[[Material], list[UtilityRow]], tuple[str, float]]] = {
+        "a ready recogniser on slices": (_ready, hearing(material)),
+        "recognisers that learn from slices": (taught, teaching(material)),
     }
-    for label, part in parts.items():
+    for label, (part, (what, seconds)) in parts.items():
         try:
-            with material.stages.work("utility", label):
+            with material.stages.work("utility", label, what=what, speech=seconds):
                 found.utility += part(material)
         except (InputError, MissingExtraError) as error:
             said = found.missing.get("utility", "")
             found.missing["utility"] = f"{said} {error}".strip()
+
+
+def hearing(material: Material) -> tuple[str, float]:
+    """What the ready recogniser is called where costs are listed, and the speech that it hears."""
+    kinds = len(material.conditions) * (1 + len(material.chosen.durations))
+    return "slices heard", kinds * WORDS * WORD_SECONDS
+
+
+def teaching(material: Material) -> tuple[str, float]:
+    """The same of the recognisers that learn, and all that they hear while they do."""
+    recipe = _recipe(material)
+    kinds = len(material.conditions) * (1 + len(material.chosen.durations))
+    return "slices learned from", kinds * recipe.steps * recipe.batch_seconds
+
+
+def _recipe(material: Material) -> Recipe:
+    recipe, steps = RECIPES["whisper"], material.chosen.steps
+    return replace(recipe, steps=steps) if steps else recipe
 
 
 def _ready(material: Material) -> list[UtilityRow]:
@@ -94,14 +114,11 @@ def _trained(material: Material, *, speech: Mapping[str, Sequence[Utterance]]) -
         condition: [row for row in material.rows(condition)[0] if row.utterance in names]
         for condition in material.conditions
     }
-    recipe = RECIPES["whisper"]
-    if chosen.steps:
-        recipe = replace(recipe, steps=chosen.steps)
     cells = slice_utility(
         training,
         testing,
         material.stages,
-        recipe=recipe,
+        recipe=_recipe(material),
         load_model=functools.partial(embedded_model),
         language=_language(material),
         seed=chosen.seed,

@@ -2,8 +2,8 @@
 
 Table 1 of Maouche et al., "Enhancing Speech Privacy with Slicing", Interspeech 2022: training on
 slices of every length, clear and anonymized, tested on whole utterances, clear and anonymized.
-Every recogniser of a table learns from equally many hours, in equally many steps of equally many
-seconds, with the same seed, and is decoded alike: what differs is the speech alone.
+Every recogniser of a table learns from equally many hours of each speaker, in equally many steps of
+equally many seconds, with the same seed, and is decoded alike: what differs is the speech alone.
 """
 
 import functools
@@ -64,7 +64,8 @@ def slice_utility(
         load_model: Gives the language model; picklable. None: decode without one.
         search: How to decode.
         language: Of the speech.
-        hours: Of training speech for each recogniser; None: as much as the smallest set has.
+        hours: Of training speech for each recogniser; None: as much of every speaker as the set
+            that has least of him or her.
         seed: Of the pieces that are drawn, of weights and order.
         resamples: Of the intervals, which draw speakers.
         confidence: Of the intervals.
@@ -128,35 +129,64 @@ def slice_utility(
 def equal_hours(
     training: Mapping[Key, Sequence[Utterance]], *, hours: float | None = None, seed: int = 0
 ) -> dict[Key, tuple[Utterance, ...]]:
-    """As much speech from every set as the smallest has, or ``hours``: pieces drawn at random.
+    """As much speech of every speaker from every set as the smallest has of him or her.
 
-    Pieces that have the same ids and lengths in two sets (clear and anonymized) are drawn alike. No
-    set is longer than the hours, and none is shorter by more than its longest piece.
+    Long slices can be cut from long utterances only. If the sets were equally long and no more,
+    those of long slices would be made of other people than those of short ones, and a recogniser
+    might be better for who taught it. With ``hours`` everybody's share shrinks alike.
+
+    Pieces are drawn at random; those that have the same ids and lengths in two sets (clear and
+    anonymized) are drawn alike. What a speaker's pieces do not fill is left to the next one, so
+    that no set is longer than the hours, and none is shorter by more than its longest piece.
 
     Raises:
-        InputError: If a set has less than ``hours``.
+        InputError: If the speakers have less than ``hours`` in some set, or nobody is in all.
     """
     seconds = {key: [seconds_of(row) for row in rows] for key, rows in training.items()}
-    wanted = min(map(sum, seconds.values())) if hours is None else hours * 3600
+    spoken = {key: _by_speaker(rows, seconds[key]) for key, rows in training.items()}
+    people = sorted(set.intersection(*(set(own) for own in spoken.values())))
+    share = {name: min(own[name] for own in spoken.values()) for name in people}
+    have = sum(share.values())
+    wanted = have if hours is None else hours * 3600
+    if have <= 0 or have < wanted * (1 - 1e-9):
+        raise InputError(_too_little(spoken, have, wanted))
+    random = np.random.default_rng([seed, 1])
+    turn = {people[i]: place for place, i in enumerate(random.permutation(len(people)))}
+    due = np.cumsum([share[name] for name in sorted(turn, key=turn.__getitem__)]) * wanted / have
     drawn: dict[Key, tuple[Utterance, ...]] = {}
     for key, rows in training.items():
-        have = sum(seconds[key])
-        if have < wanted * (1 - 1e-9):
-            raise InputError(
-                f"{describe(*key)}, for training: {have / 3600:.2f} hours, and "
-                f"{wanted / 3600:.2f} are asked for; ask for fewer, or give more speech"
-            )
-        names = np.array([row.utterance for row in rows])
-        order = np.argsort(names, kind="stable")
+        order = np.argsort(np.array([row.utterance for row in rows]), kind="stable")
         order = order[np.random.default_rng([seed, 1]).permutation(len(order))]
+        mine = [i for i in order.tolist() if rows[i].speaker in turn]
         total, kept = 0.0, []
-        for i in order.tolist():
-            if total + seconds[key][i] <= wanted * (1 + 1e-9):
+        for i in sorted(mine, key=lambda i: turn[rows[i].speaker]):
+            if total + seconds[key][i] <= due[turn[rows[i].speaker]] * (1 + 1e-9):
                 total += seconds[key][i]
                 kept.append(i)
         # In the order of the table: slices of one recording lie side by side, and it is read once.
         drawn[key] = tuple(rows[i] for i in sorted(kept))
     return drawn
+
+
+def _by_speaker(rows: Sequence[Utterance], seconds: Sequence[float]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for row, lasts in zip(rows, seconds, strict=True):
+        found[row.speaker] = found.get(row.speaker, 0.0) + lasts
+    return found
+
+
+def _too_little(spoken: Mapping[Key, Mapping[str, float]], have: float, wanted: float) -> str:
+    least = min(spoken, key=lambda key: sum(spoken[key].values()))
+    if have <= 0:
+        return (
+            f"no speaker of the training speech has pieces of every kind; {describe(*least)}, has "
+            "least: leave out the longest slices, or give longer utterances"
+        )
+    return (
+        f"the speakers have {have / 3600:.2f} hours for training in every kind of pieces "
+        f"({describe(*least)}, has least), and {wanted / 3600:.2f} are asked for; ask for fewer, "
+        "or give more speech"
+    )
 
 
 def _recipe(recipe: Recipe | str) -> Recipe:
