@@ -50,6 +50,7 @@ SORTS: dict[str, Sort] = {
     "longterm": "recording",
     WORDS: "words",
 }
+COLLECTION = "source"  # column of a training table that was put together from several corpora
 BY = "longterm"  # what a drawn parameter is heard by: better than by any encoder of voices
 HEARD_LEAST = 0.3  # correlation of guesses with the drawn values, under which nothing is undone
 
@@ -204,6 +205,7 @@ def train_suite(
             targets=targets,
             kinds=kinds,
             sorts=SORTS,
+            collections={row.speaker: row.extra.get(COLLECTION, "") for row in rows},
             seed=chosen.seed,
             resamples=chosen.limits.resamples,
             confidence=chosen.confidence,
