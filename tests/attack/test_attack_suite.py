@@ -5,14 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from voxrisk.attack import weighing
 from voxrisk.attack.backends import cosine, score_pairs
 from voxrisk.attack.guess import fit_guess
-from voxrisk.attack.joined import Joined, join, original_of
+from voxrisk.attack.joined import Joined, join, large_collections, original_of
 from voxrisk.attack.maps import BACKENDS, Lesson, fit_map
 from voxrisk.attack.sided import NEAREST
 from voxrisk.attack.soundness import cross_validated, training_control
 from voxrisk.attack.suite import Lessons, choose_suite, read_suite, suite_fit, write_suite
-from voxrisk.attack.weighing import fusion_weights, shares
+from voxrisk.attack.weighing import Tried, all_alike, forward, fusion_weights, shares
 from voxrisk.types import Embeddings, InputError
 
 SPEAKERS, EACH = 40, 6
@@ -119,10 +120,63 @@ def test_weights_are_never_negative() -> None:
     random = np.random.default_rng(0)
     target = np.arange(400) < 200
     good, against = random.standard_normal((2, 400)) + [[1.0], [-1.0]] * target
-    weights = fusion_weights(np.stack([good, against]), target)
+    weights = fusion_weights(np.stack([good, against]), all_alike(target))
     assert weights.min() >= 0.0
     assert weights[0] > 0.95
-    assert fusion_weights(np.zeros((2, 400)), target) == pytest.approx([0.5, 0.5])
+    assert fusion_weights(np.zeros((2, 400)), all_alike(target)) == pytest.approx([0.5, 0.5])
+
+
+def test_members_that_differ_by_accident_join_as_equals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few trials: the plain regression prefers one of two equals, and the drawn one hardly."""
+    random = np.random.default_rng(3)
+    target = np.arange(60) < 30
+    scores = random.standard_normal((2, 60)) + 1.0 * target
+    drawn = shares(scores, fusion_weights(scores, all_alike(target)))
+    with monkeypatch.context() as free:
+        free.setattr(weighing, "EQUAL", 0.0)
+        apart = shares(scores, fusion_weights(scores, all_alike(target)))
+    assert abs(drawn[0] - 0.5) < 0.5 * abs(apart[0] - 0.5)
+    strong = np.stack([scores[0] + 6.0 * target, random.standard_normal(60)])
+    assert shares(strong, fusion_weights(strong, all_alike(target)))[0] > 0.6
+    light, fold = np.zeros(2, dtype=bool), np.arange(60) % 5
+    assert forward(strong, all_alike(target, fold), light) == [0]  # a guess does not join at all
+
+
+def test_a_collection_counts_the_same_however_large_it_is() -> None:
+    """One member knows people of the large collection, the other those of the small one.
+
+    It has other scores for everybody there: who is from where is no knowledge of a person.
+    """
+    random = np.random.default_rng(0)
+    group = np.repeat([0, 1], [4000, 400])
+    target = np.concatenate([np.arange(4000) < 2000, np.arange(400) < 200])
+    large = random.standard_normal(4400) + 2.0 * (target & (group == 0))
+    small = random.standard_normal(4400) + 2.0 * (target & (group == 1)) + 3.0 * (group == 1)
+    scores = np.stack([large, small])
+    fold = np.arange(4400) % 5
+    light = np.zeros(2, dtype=bool)
+    apart = shares(scores, fusion_weights(scores, Tried(target, fold, group)))
+    assert apart == pytest.approx([0.5, 0.5], abs=0.12)
+    pooled = shares(scores, fusion_weights(scores, Tried(target, fold, np.zeros(4400, int))))
+    assert pooled[0] > apart[0] + 0.1
+    assert sorted(forward(scores, Tried(target, fold, group), light)) == [0, 1]
+    # A collection of nothing but targets tells nothing, and breaks nothing.
+    alone = Tried(target, fold, np.where(target & (group == 1), 2, group))
+    assert np.isfinite(fusion_weights(scores, alone)).all()
+
+
+def test_only_people_of_one_collection_are_compared(joined) -> None:
+    names = np.unique(joined.embeddings.speaker).tolist()
+    halves = {name: "ab"[i % 2] for i, name in enumerate(names)}
+    some = choose_suite(joined, **CHOICE, collections=halves, resamples=0).eer.n
+    everybody = choose_suite(joined, **CHOICE, resamples=0).eer.n
+    assert some["target"] == everybody["target"]
+    assert some["nontarget"] < 0.6 * everybody["nontarget"]
+    few = {name: "a" if i else "b" for i, name in enumerate(names)}
+    unknown = {name: "" if i % 2 else "b" for i, name in enumerate(names)}
+    for given, expected in ((few, 1), (unknown, 0), ({}, 0)):
+        found = large_collections(joined.embeddings, given)
+        assert len(set(found.values())) == 2 * expected
 
 
 def test_manner_never_outweighs_voices() -> None:
@@ -131,10 +185,10 @@ def test_manner_never_outweighs_voices() -> None:
     target = np.arange(600) < 300
     weak, strong = random.standard_normal((2, 600)) + [[0.7], [3.0]] * target
     scores = np.stack([weak, strong])
-    assert fusion_weights(scores, target)[1] > 0.6
-    capped = fusion_weights(scores, target, np.array([False, True]))
+    assert shares(scores, fusion_weights(scores, all_alike(target)))[1] > 0.6
+    capped = fusion_weights(scores, all_alike(target), np.array([False, True]))
     assert shares(scores, capped) == pytest.approx([0.5, 0.5], abs=1e-6)
-    alone = fusion_weights(strong[None], target, np.array([True]))
+    alone = fusion_weights(strong[None], all_alike(target), np.array([True]))
     assert alone == pytest.approx([1.0])
     for strength, share in ((0.6, 0.5), (0.0, 1.0)):  # of a voice that is there, and of none
         joined = join({"voice": block(strength, seed=1), "manner": block(2.0, seed=2)})
@@ -277,10 +331,10 @@ def test_shares_tell_how_much_a_member_moves_the_sum() -> None:
     scores = random.standard_normal((2, 400)) + 1.0 * target
     wide = scores * [[1.0], [100.0]]
     for table in (scores, wide):
-        weights = fusion_weights(table, target)
+        weights = fusion_weights(table, all_alike(target))
         assert shares(table, weights) == pytest.approx([0.5, 0.5], abs=0.1)
         assert weights.sum() == pytest.approx(1.0)
-    assert fusion_weights(wide, target)[0] > 0.95
+    assert fusion_weights(wide, all_alike(target))[0] > 0.95
 
 
 def test_words_are_vectors() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from voxrisk.attack.encoder import Encoder, check_speech
+from voxrisk.attack.encoder import Encoder, check_speech, reads
 from voxrisk.attack.encoders import load_encoder
 from voxrisk.corpus import Utterance, read_audio
 from voxrisk.corpus.audio import RATE
@@ -101,7 +101,15 @@ def _digest(rows: Sequence[Utterance], encoder: Encoder) -> str:
     for row in rows:
         if not place_exists(row.path):
             raise InputError(f"utterance {row.utterance}: {row.path} cannot be read")
-    return hash_of(encoder.identity, [(row.utterance, row.speaker, row) for row in rows])
+    texts = _texts(rows) if reads(encoder) else None
+    return hash_of(
+        encoder.identity, [(row.utterance, row.speaker, row) for row in rows],
+        *([texts] if texts is not None else []),
+    )  # fmt: skip
+
+
+def _texts(rows: Sequence[Utterance]) -> list[str]:
+    return [row.text or "" for row in rows]
 
 
 def _files(shard: _Shard, _: None) -> list[Path]:
@@ -124,7 +132,7 @@ def _embed_shard(shard: _Shard) -> None:
         except InputError as error:
             raise InputError(f"utterance {row.utterance}: {error}") from error
         waves.append(wave)
-    vectors = encoder.embed(waves)
+    vectors = encoder.embed(waves, _texts(shard.rows)) if reads(encoder) else encoder.embed(waves)
     names = np.array([row.utterance for row in shard.rows])
     speakers = np.array([row.speaker for row in shard.rows])
     write_embeddings(shard.path, Embeddings(names, speakers, vectors))

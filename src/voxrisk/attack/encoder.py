@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,23 @@ class Encoder(Protocol):
             InputError: If a waveform is silent, not finite, too short or too long.
         """
         ...
+
+
+class Reader(Encoder, Protocol):
+    """An encoder that hears speech beside its text."""
+
+    reads: bool
+
+    def embed(
+        self, waveforms: Sequence[NDArray[np.float32]], texts: Sequence[str] = ()
+    ) -> NDArray[np.float32]:
+        """As :meth:`Encoder.embed`, with the words of each waveform."""
+        ...
+
+
+def reads(encoder: Encoder) -> TypeGuard[Reader]:
+    """Whether an encoder also wants the words."""
+    return bool(getattr(encoder, "reads", False))
 
 
 def check_speech(waveform: NDArray[np.float32]) -> None:

@@ -2,8 +2,8 @@
 
 An encoder turns waveforms into one float32 vector each. A name may be
 
-* a ready encoder, ``"ecapa-voxceleb"`` or another of :data:`ENCODERS`; ``"prosody"`` and
-  ``"longterm"`` among them listen to no voice;
+* a ready encoder, ``"ecapa-voxceleb"`` or another of :data:`ENCODERS`; ``"prosody"``,
+  ``"durations"`` and ``"longterm"`` among them listen to no voice;
 * a folder with ``embedding_model.ckpt``: an attacker of ``voxrisk train``, or of SpeechBrain; with
   ``centre.npy`` beside it, that vector is subtracted from every vector;
 * a folder with ``adapter.npz``: a ready encoder and a map behind it (``--recipe adapter``);
@@ -154,8 +154,15 @@ def _longterm(name: str, device: str, threads: int | None) -> Encoder:
     return LongtermEncoder(name)
 
 
+def _durations(name: str, device: str, threads: int | None) -> Encoder:
+    require("pocketsphinx", extra="align")
+    from voxrisk.attack.durations import DurationsEncoder
+
+    return DurationsEncoder(name)
+
+
 # Encoders that are computed: what they give changes with the program, not with a file.
-WITHOUT_WEIGHTS = {"prosody": _prosody, "longterm": _longterm}
+WITHOUT_WEIGHTS = {"prosody": _prosody, "longterm": _longterm, "durations": _durations}
 # Ready encoders: their weights come through the model store, so no training and no hub is needed.
 ENCODERS: dict[str, Callable[[str, str, int | None], Encoder]] = {
     "ecapa-voxceleb": _stored(_ecapa),

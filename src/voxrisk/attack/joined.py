@@ -1,5 +1,6 @@
 """Vectors of several encoders side by side, and the trials between speakers that they give."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -13,6 +14,7 @@ from voxrisk.measure.scored_trials import Trials
 from voxrisk.types import Embeddings, InputError
 
 Floats: TypeAlias = NDArray[np.float64]
+LARGE = 20  # speakers: a collection that is judged apart from the others
 ORIGINAL, UNDONE = "original ", "undone "  # blocks of speech as it was, and run backwards
 
 
@@ -66,11 +68,30 @@ def original_of(block: str) -> str:
 
 def alike_trials(trials: Trials, kinds: Mapping[str, str] | None) -> Trials:
     """Only the trials between speakers of one kind, where every kind is known."""
-    if not kinds or not all(kinds.get(s) for s in trials.speakers):
+    if not kinds or not all(s in kinds and kinds[s] is not None for s in trials.speakers):
         return trials
     code = np.unique([kinds[s] for s in trials.speakers], return_inverse=True)[1]
     same = code[trials.enroll_speaker] == code[trials.trial_speaker]
     return some_trials(trials, same) if (same & ~trials.is_target).any() else trials
+
+
+def large_collections(
+    embeddings: Embeddings, collections: Mapping[str, str] | None
+) -> dict[str, str]:
+    """Speaker → collection, for all of them; those of few speakers are put together.
+
+    Empty where it is not known of everybody, or there is only one.
+    """
+    speakers, each = np.unique(embeddings.speaker, return_counts=True)
+    if not collections or not all(collections.get(s) for s in speakers.tolist()):
+        return {}
+    # Who has one utterance is not tried, so does not make a collection large.
+    tried = Counter(
+        collections[s] for s, n in zip(speakers.tolist(), each.tolist(), strict=True) if n > 1
+    )
+    large = {name for name, count in tried.items() if count >= LARGE}
+    found = {s: collections[s] if collections[s] in large else "" for s in speakers.tolist()}
+    return found if len(set(found.values())) > 1 else {}
 
 
 def some_trials(trials: Trials, keep: NDArray[np.bool_], score: Floats | None = None) -> Trials:

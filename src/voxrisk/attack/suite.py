@@ -25,13 +25,14 @@ from voxrisk.attack.joined import (
     Joined,
     alike_trials,
     fold_of_trials,
+    large_collections,
     original_of,
     some_trials,
 )
 from voxrisk.attack.maps import BACKENDS, Lesson, fit_map
 from voxrisk.attack.sided import Side, SideMap
 from voxrisk.attack.soundness import Fit, Map, Rows, cross_validated
-from voxrisk.attack.weighing import crossed, forward, fusion_weights, shares
+from voxrisk.attack.weighing import Tried, crossed, forward, fusion_weights, shares
 from voxrisk.files.atomic import atomic, write_text
 from voxrisk.measure.all_figures import measure_scores
 from voxrisk.measure.resampling import MIN_SPEAKERS
@@ -153,6 +154,7 @@ def choose_suite(
     targets: Sequence[str] | None = None,
     kinds: Mapping[str, str] | None = None,
     sorts: Mapping[str, Sort] | None = None,
+    collections: Mapping[str, str] | None = None,
     backends: Sequence[str] = tuple(BACKENDS),
     seed: int = 0,
     resamples: int = 1000,
@@ -165,6 +167,8 @@ def choose_suite(
         targets: Target voice of each utterance, where known.
         kinds: Speaker → gender; then only speakers of one gender are compared, as in the test.
         sorts: Block → what it hears; those that are not named hear voices.
+        collections: Speaker → the collection it comes from, if the training speech was put
+            together from several. Only speakers of one are compared, and each counts the same.
         backends: Rows of :data:`voxrisk.attack.maps.BACKENDS` to try.
         seed: Deals the speakers.
         resamples: Draws behind the intervals.
@@ -174,6 +178,7 @@ def choose_suite(
         InputError: If there are too few speakers for two folds, or no member can be fitted.
     """
     sorts = sorts or {}
+    found_in = large_collections(joined.embeddings, collections)
     each = np.unique(joined.embeddings.speaker, return_counts=True)[1]
     folds = max(2, min(FOLDS, int((each > 1).sum()) // 2))
     lessons = Lessons(joined, targets, _known(joined.embeddings, kinds))
@@ -184,7 +189,7 @@ def choose_suite(
             trained, _ = cross_validated(
                 joined.embeddings, lessons.fit(member, seed), folds=folds, seed=seed
             )
-            scored[member] = alike_trials(trained, kinds)
+            scored[member] = alike_trials(alike_trials(trained, kinds), found_in)
         except InputError as error:
             failed.append(Judged(member, None, why=str(error)))
     apart = {
@@ -196,10 +201,12 @@ def choose_suite(
         raise InputError(failed[0].why if failed else "the suite has no member to choose from")
     some = scored[able[0]]
     fold = fold_of_trials(joined.embeddings, some, folds=folds, seed=seed)
+    names = np.unique([found_in.get(s, "") for s in some.speakers], return_inverse=True)[1]
+    tried = Tried(some.is_target, fold, names[some.enroll_speaker])
     table = np.stack([scored[m].score for m in able])
     light = np.array([sorts.get(m.hears) == "manner" for m in able])
-    order = forward(table, some.is_target, fold, light)
-    weights = fusion_weights(table[order], some.is_target, light[order])
+    order = forward(table, tried, light)
+    weights = fusion_weights(table[order], tried, light[order])
 
     def eer(trials: Trials) -> Estimate:
         few = len(trials.speakers) < MIN_SPEAKERS
@@ -212,7 +219,7 @@ def choose_suite(
     part = dict(zip(chosen, shares(table[order], weights).tolist(), strict=True))
     judged = [Judged(m, eer(t), part.get(m, 0.0), aside=m in apart) for m, t in scored.items()]
     judged.sort(key=lambda j: j.eer.value if j.eer else 1.0)
-    fused = crossed(table[order], some.is_target, fold, light[order])
+    fused = crossed(table[order], tried, light[order], offsets=False)
     everybody = np.arange(len(joined.embeddings.speaker))
     return Suite(
         joined.blocks,

@@ -38,6 +38,7 @@ COSTS: dict[tuple[str, str], Cost] = {
     ("embed", ""): Cost(2.0, 0.05),
     ("embed", "wespeaker-resnet34"): Cost(2.0, 0.06),
     ("embed", "prosody"): Cost(0.5, 0.008),
+    ("embed", "durations"): Cost(0.5, 0.042),
     ("embed", "longterm"): Cost(0.1, 0.001),
     ("embed", "moonshine-base"): Cost(2.0, 0.1),
     ("undo", ""): Cost(0.2, 0.011),

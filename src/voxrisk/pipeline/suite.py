@@ -27,6 +27,7 @@ from voxrisk.attack.suite import (
 )
 from voxrisk.attack.words import word_vectors
 from voxrisk.corpus import Utterance
+from voxrisk.hearing import language_code
 from voxrisk.knowledge import Knowledge
 from voxrisk.measure import Trials
 from voxrisk.pipeline.evaluation import Evaluation
@@ -38,15 +39,18 @@ from voxrisk.results import Training
 from voxrisk.types import Embeddings
 
 WORDS = "words"
+DURATIONS = "durations"
 # What each block hears; those that are not here hear voices. Training speakers mostly have one
 # session, so what names the recording would look far stronger on them than it is on people met
 # elsewhere; and how somebody speaks changes from session to session too, if less.
 SORTS: dict[str, Sort] = {
     "ecapa-pooled": "pooled",
     "prosody": "manner",
+    DURATIONS: "manner",
     "longterm": "recording",
     WORDS: "words",
 }
+COLLECTION = "source"  # column of a training table that was put together from several corpora
 BY = "longterm"  # what a drawn parameter is heard by: better than by any encoder of voices
 HEARD_LEAST = 0.3  # correlation of guesses with the drawn values, under which nothing is undone
 
@@ -179,7 +183,7 @@ def train_suite(
     digest = digest_corpus(rows, hashes)
     label = f"training speech of the {knowledge.name} attacker"
     listener = Listener(
-        chosen.suite_encoders,
+        tuple(e for e in chosen.suite_encoders if e != DURATIONS or _can_be_aligned(rows)),
         aligned=(chosen.encoder,) if before and chosen.limits.aligned else (),
         reads=all(row.text for row in rows),
     )
@@ -201,6 +205,7 @@ def train_suite(
             targets=targets,
             kinds=kinds,
             sorts=SORTS,
+            collections={row.speaker: row.extra.get(COLLECTION, "") for row in rows},
             seed=chosen.seed,
             resamples=chosen.limits.resamples,
             confidence=chosen.confidence,
@@ -210,7 +215,7 @@ def train_suite(
 
     inputs = {
         "corpus": digest,
-        "encoders": {e: encoder_identity(e) for e in chosen.suite_encoders},
+        "encoders": {e: encoder_identity(e) for e in listener.encoders},
         "blocks": joined.blocks,
         "undone by": encoder_identity(BY) if listener.guess else None,
         "backends": list(BACKENDS),
@@ -237,6 +242,14 @@ def train_suite(
         fit=suite_fit(suite, lessons, seed=chosen.seed),
         suite=suite,
     )
+
+
+def _can_be_aligned(rows: Sequence[Utterance]) -> bool:
+    """Whether the lengths of phones can be heard: English with transcripts, and an aligner."""
+    from importlib.util import find_spec
+
+    spoken = {language_code(row.language or "en") for row in rows}
+    return all(row.text for row in rows) and spoken == {"en"} and bool(find_spec("pocketsphinx"))
 
 
 def _shared_targets(targets: list[str] | None) -> list[str] | None:
