@@ -36,6 +36,7 @@ from voxrisk.files.atomic import atomic, write_text
 from voxrisk.measure.all_figures import measure_scores
 from voxrisk.measure.resampling import MIN_SPEAKERS
 from voxrisk.measure.scored_trials import Trials
+from voxrisk.shards import run
 from voxrisk.types import Embeddings, Estimate, InputError
 
 # What a block of vectors hears. Voices decide; the manner of speaking gets half of the shares at
@@ -157,6 +158,7 @@ def choose_suite(
     seed: int = 0,
     resamples: int = 1000,
     confidence: float = 0.95,
+    workers: int | None = 1,
 ) -> Suite:
     """Judge every member on held-out training speakers, choose, and fit the choice on all of them.
 
@@ -169,6 +171,7 @@ def choose_suite(
         seed: Deals the speakers.
         resamples: Draws behind the intervals.
         confidence: Of the intervals.
+        workers: Processes that judge; None takes all cores.
 
     Raises:
         InputError: If there are too few speakers for two folds, or no member can be fitted.
@@ -177,16 +180,13 @@ def choose_suite(
     each = np.unique(joined.embeddings.speaker, return_counts=True)[1]
     folds = max(2, min(FOLDS, int((each > 1).sum()) // 2))
     lessons = Lessons(joined, targets, _known(joined.embeddings, kinds))
-    scored: dict[Member, Trials] = {}
-    failed: list[Judged] = []
-    for member in members(tuple(joined.blocks), sorts, backends, lessons.have):
-        try:
-            trained, _ = cross_validated(
-                joined.embeddings, lessons.fit(member, seed), folds=folds, seed=seed
-            )
-            scored[member] = alike_trials(trained, kinds)
-        except InputError as error:
-            failed.append(Judged(member, None, why=str(error)))
+    found = members(tuple(joined.blocks), sorts, backends, lessons.have)
+    judge = _Judge(lessons, kinds, folds, seed, resamples, confidence)
+    tried = dict(zip(found, run(judge, found, workers=workers), strict=True))
+    scored = {m: trials for m, (trials, _, _, _) in tried.items() if trials is not None}
+    failed = [
+        Judged(m, None, why=why) for m, (trials, _, _, why) in tried.items() if trials is None
+    ]
     apart = {
         m for m in scored
         if BACKENDS[m.backend].aside or sorts.get(m.hears, "voice") in ASIDE
@@ -201,26 +201,57 @@ def choose_suite(
     order = forward(table, some.is_target, fold, light)
     weights = fusion_weights(table[order], some.is_target, light[order])
 
-    def eer(trials: Trials) -> Estimate:
-        few = len(trials.speakers) < MIN_SPEAKERS
-        draws = 0 if few else resamples
-        found = measure_scores(trials, resamples=draws, seed=seed, confidence=confidence)
-        facts = {"folds": folds, "seed": seed, "resamples": draws}
-        return replace(found["rocch_eer"], source=SOURCE, parameters=facts)
-
     chosen = [able[i] for i in order]
     part = dict(zip(chosen, shares(table[order], weights).tolist(), strict=True))
-    judged = [Judged(m, eer(t), part.get(m, 0.0), aside=m in apart) for m, t in scored.items()]
+    judged = [
+        Judged(m, eer, part.get(m, 0.0), aside=m in apart)
+        for m, (trials, eer, _, _) in tried.items()
+        if trials is not None
+    ]
     judged.sort(key=lambda j: j.eer.value if j.eer else 1.0)
     fused = crossed(table[order], some.is_target, fold, light[order])
-    everybody = np.arange(len(joined.embeddings.speaker))
     return Suite(
         joined.blocks,
         (*judged, *failed),
         dict(zip(chosen, weights.tolist(), strict=True)),
-        {m: lessons.map(m, everybody, seed) for m in scored},
-        eer(some_trials(some, np.ones(fused.size, bool), fused)),
+        {m: fitted for m, (_, _, fitted, _) in tried.items() if fitted is not None},
+        judge.eer(some_trials(some, np.ones(fused.size, bool), fused)),
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judge:
+    """Tries one member, anywhere: its held-out trials, their EER, and its map from all speech."""
+
+    lessons: "Lessons"
+    kinds: Mapping[str, str] | None
+    folds: int
+    seed: int
+    resamples: int
+    confidence: float
+
+    def __call__(
+        self, member: Member
+    ) -> tuple[Trials | None, Estimate | None, SideMap | None, str]:
+        """Or why it cannot be fitted."""
+        heard, seed = self.lessons.joined.embeddings, self.seed
+        try:
+            fit = self.lessons.fit(member, seed)
+            trained, _ = cross_validated(heard, fit, folds=self.folds, seed=seed)
+            trials = alike_trials(trained, self.kinds)
+        except InputError as error:
+            return None, None, None, str(error)
+        everybody = np.arange(len(heard.speaker))
+        return trials, self.eer(trials), self.lessons.map(member, everybody, seed), ""
+
+    def eer(self, trials: Trials) -> Estimate:
+        """ROCCH-EER with its interval."""
+        draws = 0 if len(trials.speakers) < MIN_SPEAKERS else self.resamples
+        found = measure_scores(trials, resamples=draws, seed=self.seed, confidence=self.confidence)[
+            "rocch_eer"
+        ]
+        facts = {"folds": self.folds, "seed": self.seed, "resamples": draws}
+        return replace(found, source=SOURCE, parameters=facts)
 
 
 def suite_fit(suite: Suite, lessons: "Lessons", *, seed: int = 0) -> Fit:
