@@ -168,23 +168,24 @@ def resumable(
     work = _Work(stage, files, kept)
     known = kept.read() if kept else {}
     keys = [key(item) for item in items] if kept else [str(i) for i in range(len(items))]
-    done: dict[str, Result] = {}
+    # As long from the first item on as at the end: what is finished takes a line, not objects.
+    done: dict[str, _Packed | None] = dict.fromkeys(keys)
     todo: dict[Hashable, dict[str, Item]] = {}
     damaged = 0
     for name, item in zip(keys, items, strict=True):
         line = known.get(name)
-        if name in done:
+        if done[name] is not None:
             continue
         if line is not None and work.holds(item, line):
             work.remember(item, line)
-            done[name] = line.result
+            done[name] = _packed(line.result)
             continue
         damaged += line is not None
         todo.setdefault(group(item) if group else None, {})[name] = item
     if damaged:
         log.warning("%s: finished files of %d items are damaged; made again", label, damaged)
-    if done:
-        log.info("%s: %d of %d are done already", label, len(done), len(set(keys)))
+    if ready := sum(line is not None for line in done.values()):
+        log.info("%s: %d of %d are done already", label, ready, len(done))
     size = shards.per_batch(sum(map(len, todo.values())), most=batch, workers=workers)
     batches = [
         pairs[at : at + size]
@@ -200,8 +201,20 @@ def resumable(
     for pairs, found in zip(batches, results, strict=True) if batches else ():
         for (name, item), line in zip(pairs, found, strict=True):
             work.remember(item, line)
-            done[name] = line.result
-    return [done[name] for name in keys]
+            done[name] = _packed(line.result) if kept else (line.result,)
+    return [_unpacked(done[name]) for name in keys]
+
+
+_Packed = bytes | tuple[Any]
+
+
+def _packed(result: Any) -> _Packed:
+    """A result as the line of its journal: a tenth of its objects, which a long run has many of."""
+    return (result,) if isinstance(result, Failed) else json.dumps(result).encode()
+
+
+def _unpacked(packed: _Packed | None) -> Any:
+    return json.loads(packed) if isinstance(packed, bytes) else packed[0]  # type: ignore[index]
 
 
 def hash_of(*parts: Any) -> str:
@@ -225,23 +238,24 @@ def hash_audio(path: Path) -> str:
     try:
         key = _as_it_is(path)
         if key not in _hashes:
-            _hashes[key] = hash_file(path)
-        return _hashes[key]
+            _hashes[key] = bytes.fromhex(hash_file(path))
+        return _hashes[key].hex()
     except OSError as error:
         raise InputError(f"{path}: cannot be read as audio ({error})") from error
 
 
 def remember_hash(path: Path, digest: str) -> None:
     """Let :func:`hash_audio` give ``digest`` for a file as it is now, without reading it."""
-    _hashes[_as_it_is(path)] = digest
+    _hashes[_as_it_is(path)] = bytes.fromhex(digest)
 
 
-_hashes: dict[tuple[Path, int, int], str] = {}
+_hashes: dict[bytes, bytes] = {}  # file as it is → hash of its bytes; small, one for every file
 
 
-def _as_it_is(path: Path) -> tuple[Path, int, int]:
+def _as_it_is(path: Path) -> bytes:
     """Size and time of change make a changed file be read again."""
-    return path.absolute(), *place_facts(path)
+    facts = repr((str(path.absolute()), *place_facts(path)))
+    return hashlib.blake2b(facts.encode("utf-8", "surrogateescape"), digest_size=16).digest()
 
 
 def hash_file(path: Path) -> str:

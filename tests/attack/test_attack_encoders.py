@@ -14,7 +14,7 @@ from voxrisk.attack import load_encoder  # noqa: E402
 from voxrisk.attack.ecapa import Ecapa  # noqa: E402
 from voxrisk.attack.ecapa_encoder import drop_denormals, length_batches  # noqa: E402
 from voxrisk.attack.ecapa_frames import FrameEcapa  # noqa: E402
-from voxrisk.attack.embed import embed_corpus  # noqa: E402
+from voxrisk.attack.embed import _groups, embed_corpus  # noqa: E402
 from voxrisk.attack.features import filter_banks, frame_count  # noqa: E402
 from voxrisk.attack.onnx import FEATURES, kaldi_filter_banks  # noqa: E402
 from voxrisk.attack.sizes import SIZES, EcapaSize  # noqa: E402
@@ -195,6 +195,7 @@ def test_embedding_a_corpus_continues_after_a_kill_and_does_not_depend_on_worker
     small, speech, tmp_path, monkeypatch, caplog
 ):
     monkeypatch.setattr("voxrisk.attack.embed.SHARD_SECONDS", 10.0)
+    monkeypatch.setattr("voxrisk.attack.embed.LEAST_SECONDS", 5.0)
     rows = speech[:9]
     one = embed_corpus(rows, str(small), tmp_path / "one.npz", workers=1)
     assert one.utterance.tolist() == [r.utterance for r in rows]
@@ -224,6 +225,7 @@ def test_embedding_a_corpus_continues_after_a_kill_and_does_not_depend_on_worker
     assert not (tmp_path / "two.npz.parts").exists()
     monkeypatch.undo()
     monkeypatch.setattr("voxrisk.attack.embed.SHARD_SECONDS", 10.0)
+    monkeypatch.setattr("voxrisk.attack.embed.LEAST_SECONDS", 5.0)
     three = embed_corpus(rows, str(small), tmp_path / "three.npz", workers=2)
     np.testing.assert_array_equal(three.vectors, one.vectors)
 
@@ -254,3 +256,27 @@ def test_damaged_and_foreign_checkpoints_are_refused(small, tmp_path):
     (tmp_path / "model.onnx").write_bytes(b"no model")
     with pytest.raises(InputError, match="cannot be read as an ONNX model"):
         load_encoder(tmp_path / "model.onnx")
+
+
+def test_shards_are_of_like_length_so_that_no_worker_waits() -> None:
+    """Five minutes of speech: two workers have two and a half each, not four and one."""
+    random = np.random.default_rng(0)
+    seconds = random.uniform(2.0, 5.0, 86)
+    rows = [Utterance(f"u{i}", Path(f"{i}.wav"), "s", duration=d) for i, d in enumerate(seconds)]
+    groups = _groups(rows)
+    assert sorted(row.utterance for group in groups for row in group) == sorted(
+        row.utterance for row in rows
+    )
+    lengths = [sum(row.duration for row in group) for group in groups]
+    assert len(groups) == 8
+    assert max(lengths) < 1.15 * seconds.sum() / 8
+    assert max(sum(lengths[0::2]), sum(lengths[1::2])) < 1.05 * seconds.sum() / 2
+    firsts = [group[0].duration for group in groups]
+    assert firsts == sorted(firsts, reverse=True)
+
+
+def test_one_long_recording_is_a_shard_of_its_own_and_short_ones_are_not_lost() -> None:
+    lengths = [900.0, 1.0, 1.0, 1.0]
+    rows = [Utterance(f"u{i}", Path(f"{i}.wav"), "s", duration=d) for i, d in enumerate(lengths)]
+    groups = _groups(rows)
+    assert [[row.utterance for row in group] for group in groups] == [["u0"], ["u1", "u2", "u3"]]

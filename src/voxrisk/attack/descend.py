@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from voxrisk.attack.adam import Adam
 from voxrisk.attack.epochs import Epoch
 from voxrisk.attack.heads import CosineHead, aam_loss, reverse_gradient
 from voxrisk.attack.recipes import AdapterRecipe, target_weight
@@ -63,7 +64,7 @@ def descend(
     mapped = vectors[train] if begin is None else functional.normalize(vectors[train] @ start)
     heads = [_begun(mapped, label[train], int(label.max()) + 1) for label in truth]
     rows = torch.from_numpy(train)
-    optimizer = torch.optim.Adam([matrix, heads[0].weight], lr=recipe.rate)
+    optimizer = Adam([matrix, heads[0].weight], rate=recipe.rate)
     chasing = _chaser(heads, recipe, reverse=reverse)
     epochs = recipe.reverse_epochs if reverse else recipe.epochs
     zero = recipe.zero_epochs if reverse else epochs
@@ -144,12 +145,10 @@ def _begun(vectors: Tensor, label: Tensor, classes: int) -> CosineHead:
     return head
 
 
-def _chaser(
-    heads: Sequence[CosineHead], recipe: AdapterRecipe, *, reverse: bool
-) -> list[torch.optim.Optimizer]:
+def _chaser(heads: Sequence[CosineHead], recipe: AdapterRecipe, *, reverse: bool) -> list[Adam]:
     """What moves the target head: faster than the map where the map flees from it."""
     rate = recipe.head_rate if reverse else recipe.rate
-    return [torch.optim.Adam(head.parameters(), lr=rate) for head in heads[1:]]
+    return [Adam(head.parameters(), rate=rate) for head in heads[1:]]
 
 
 def _loss(head: CosineHead, vectors: Tensor, label: Tensor, recipe: AdapterRecipe) -> Tensor:

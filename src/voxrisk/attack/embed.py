@@ -4,6 +4,8 @@ A shard's file is named after the hash of everything its vectors depend on, so a
 where the first was killed, and never takes up vectors of other audio or of another encoder.
 """
 
+import itertools
+import math
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +23,8 @@ from voxrisk.files.places import place_exists
 from voxrisk.journal import hash_of, resumable
 from voxrisk.types import Embeddings, InputError
 
-SHARD_SECONDS = 240.0
+SHARD_SECONDS = 240.0  # the longest
+LEAST_SECONDS, EVEN = 30.0, 8  # the shortest; a multiple of so many, so that no core waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +85,27 @@ def embed_corpus(
     return result
 
 
+def shard_count(seconds: float) -> int:
+    """Into how many shards so much speech is cut; the number of workers plays no part in it.
+
+    >>> [shard_count(seconds) for seconds in (20, 100, 300, 3600)]
+    [1, 3, 8, 16]
+    """
+    even = EVEN * math.ceil(seconds / SHARD_SECONDS / EVEN)
+    return max(1, min(even, int(seconds / LEAST_SECONDS)))
+
+
 def _groups(rows: Sequence[Utterance]) -> list[tuple[Utterance, ...]]:
     """Cut the corpus, sorted by duration, into shards; the longest come first, so none is late."""
     ordered = sorted(rows, key=lambda r: (-(r.duration or 0.0), r.utterance))
-    groups: list[tuple[Utterance, ...]] = []
-    group: list[Utterance] = []
-    seconds = 0.0
-    for row in ordered:
-        group.append(row)
-        seconds += row.duration or 8.0
-        if seconds >= SHARD_SECONDS:
-            groups.append(tuple(group))
-            group, seconds = [], 0.0
-    return [*groups, tuple(group)] if group else groups
+    ends = np.cumsum([row.duration or 8.0 for row in ordered])
+    count = shard_count(float(ends[-1]))
+    # Each utterance belongs to the shard that its middle lies in, of shards of equal length.
+    middle = ends - np.diff(ends, prepend=0.0) / 2
+    shard = np.minimum(middle * count / ends[-1], count - 1).astype(int)
+    cuts = np.flatnonzero(np.diff(shard)) + 1
+    edges = [0, *cuts.tolist(), len(ordered)]
+    return [tuple(ordered[a:b]) for a, b in itertools.pairwise(edges)]
 
 
 def _digest(rows: Sequence[Utterance], encoder: Encoder) -> str:

@@ -37,6 +37,7 @@ from voxrisk.files.atomic import atomic, write_text
 from voxrisk.measure.all_figures import measure_scores
 from voxrisk.measure.resampling import MIN_SPEAKERS
 from voxrisk.measure.scored_trials import Trials
+from voxrisk.shards import run
 from voxrisk.types import Embeddings, Estimate, InputError
 
 # What a block of vectors hears. Voices decide; the manner of speaking gets half of the shares at
@@ -159,6 +160,7 @@ def choose_suite(
     seed: int = 0,
     resamples: int = 1000,
     confidence: float = 0.95,
+    workers: int | None = 1,
 ) -> Suite:
     """Judge every member on held-out training speakers, choose, and fit the choice on all of them.
 
@@ -173,6 +175,7 @@ def choose_suite(
         seed: Deals the speakers.
         resamples: Draws behind the intervals.
         confidence: Of the intervals.
+        workers: Processes that judge; None takes all cores.
 
     Raises:
         InputError: If there are too few speakers for two folds, or no member can be fitted.
@@ -182,16 +185,11 @@ def choose_suite(
     each = np.unique(joined.embeddings.speaker, return_counts=True)[1]
     folds = max(2, min(FOLDS, int((each > 1).sum()) // 2))
     lessons = Lessons(joined, targets, _known(joined.embeddings, kinds))
-    scored: dict[Member, Trials] = {}
-    failed: list[Judged] = []
-    for member in members(tuple(joined.blocks), sorts, backends, lessons.have):
-        try:
-            trained, _ = cross_validated(
-                joined.embeddings, lessons.fit(member, seed), folds=folds, seed=seed
-            )
-            scored[member] = alike_trials(alike_trials(trained, kinds), found_in)
-        except InputError as error:
-            failed.append(Judged(member, None, why=str(error)))
+    found = members(tuple(joined.blocks), sorts, backends, lessons.have)
+    judge = _Judge(lessons, kinds, found_in, folds, seed, resamples, confidence)
+    opinions = dict(zip(found, run(judge, found, workers=workers), strict=True))
+    scored = {m: own.trials for m, own in opinions.items() if own.trials is not None}
+    failed = [Judged(m, None, why=own.why) for m, own in opinions.items() if own.trials is None]
     apart = {
         m for m in scored
         if BACKENDS[m.backend].aside or sorts.get(m.hears, "voice") in ASIDE
@@ -208,26 +206,66 @@ def choose_suite(
     order = forward(table, tried, light)
     weights = fusion_weights(table[order], tried, light[order])
 
-    def eer(trials: Trials) -> Estimate:
-        few = len(trials.speakers) < MIN_SPEAKERS
-        draws = 0 if few else resamples
-        found = measure_scores(trials, resamples=draws, seed=seed, confidence=confidence)
-        facts = {"folds": folds, "seed": seed, "resamples": draws}
-        return replace(found["rocch_eer"], source=SOURCE, parameters=facts)
-
     chosen = [able[i] for i in order]
     part = dict(zip(chosen, shares(table[order], weights).tolist(), strict=True))
-    judged = [Judged(m, eer(t), part.get(m, 0.0), aside=m in apart) for m, t in scored.items()]
+    judged = [
+        Judged(m, own.eer, part.get(m, 0.0), aside=m in apart)
+        for m, own in opinions.items()
+        if own.trials is not None
+    ]
     judged.sort(key=lambda j: j.eer.value if j.eer else 1.0)
     fused = crossed(table[order], tried, light[order], offsets=False)
-    everybody = np.arange(len(joined.embeddings.speaker))
     return Suite(
         joined.blocks,
         (*judged, *failed),
         dict(zip(chosen, weights.tolist(), strict=True)),
-        {m: lessons.map(m, everybody, seed) for m in scored},
-        eer(some_trials(some, np.ones(fused.size, bool), fused)),
+        {m: own.map for m, own in opinions.items() if own.map is not None},
+        judge.eer(some_trials(some, np.ones(fused.size, bool), fused)),
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Opinion:
+    """Of one member: held-out trials, their EER, its map from all speech; or why it has none."""
+
+    trials: Trials | None = None
+    eer: Estimate | None = None
+    map: SideMap | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judge:
+    """Tries one member, in any process."""
+
+    lessons: "Lessons"
+    kinds: Mapping[str, str] | None
+    collections: Mapping[str, str]
+    folds: int
+    seed: int
+    resamples: int
+    confidence: float
+
+    def __call__(self, member: Member) -> _Opinion:
+        """Fit it without some speakers, and try it on them; then fit it on all."""
+        heard, seed = self.lessons.joined.embeddings, self.seed
+        try:
+            fit = self.lessons.fit(member, seed)
+            trained, _ = cross_validated(heard, fit, folds=self.folds, seed=seed)
+            trials = alike_trials(alike_trials(trained, self.kinds), self.collections)
+        except InputError as error:
+            return _Opinion(why=str(error))
+        everybody = np.arange(len(heard.speaker))
+        return _Opinion(trials, self.eer(trials), self.lessons.map(member, everybody, seed))
+
+    def eer(self, trials: Trials) -> Estimate:
+        """ROCCH-EER with its interval."""
+        draws = 0 if len(trials.speakers) < MIN_SPEAKERS else self.resamples
+        found = measure_scores(trials, resamples=draws, seed=self.seed, confidence=self.confidence)[
+            "rocch_eer"
+        ]
+        facts = {"folds": self.folds, "seed": self.seed, "resamples": draws}
+        return replace(found, source=SOURCE, parameters=facts)
 
 
 def suite_fit(suite: Suite, lessons: "Lessons", *, seed: int = 0) -> Fit:

@@ -116,11 +116,8 @@ def _named(text: str) -> tuple[str, Path]:
 
 
 def _draw(sets: "Sequence[ScoreSet]", folder: Path) -> list[Path]:
-    from concurrent.futures import ThreadPoolExecutor
-
     from voxrisk.report import score_figures as figures
-    from voxrisk.report.figure import save
-    from voxrisk.report.png import obstacle
+    from voxrisk.report.figure import save_all
 
     curves = {s.name: s.trials.roc for s in sets}
     pictures = {
@@ -136,11 +133,7 @@ def _draw(sets: "Sequence[ScoreSet]", folder: Path) -> list[Path]:
               if {"deid", "g_vd"} <= set(s.figures)}  # fmt: skip
     if points:
         pictures["deid_gvd"] = figures.scatter_figure(points)
-    obstacle()  # found out once, before every thread would
-    # Pixels are made outside of Python, and take longer than all figures: on all cores.
-    with ThreadPoolExecutor() as pool:
-        saved = pool.map(lambda name: save(pictures[name], folder, name), pictures)
-        return [path for paths in saved for path in paths]
+    return save_all(pictures, folder)
 
 
 def _print(sets: "Sequence[ScoreSet]", folder: Path, written: Sequence[Path]) -> None:

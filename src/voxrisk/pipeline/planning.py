@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from voxrisk import shards
-from voxrisk.attack.embed import SHARD_SECONDS
+from voxrisk.attack.embed import shard_count
 from voxrisk.corpus import Utterance
 from voxrisk.corpus.columns import take
 from voxrisk.pipeline.course import COSTS, Step
@@ -34,7 +34,7 @@ DRIFT = 0.25  # a machine's own pace changes by so much between a sample and a r
 UNKNOWN = 2.0  # what was not tried may take so many times as much, or as little
 NOTICED = 0.1  # share of waiting for a core, above which it is said
 MANY = (8, 64)  # workers to think of
-LUMPS = {"embed": SHARD_SECONDS}  # seconds of speech that one worker does in one go
+LUMPS = {"embed": shard_count}  # seconds of speech → lumps that one worker does in one go
 
 
 class Span(NamedTuple):
@@ -184,11 +184,10 @@ class Plan:
 
 def _longest_share(step: Step, workers: int) -> float:
     """Seconds of speech of the worker who has most: some stages are cut into lumps."""
-    lump = LUMPS.get(step.stage)
-    if lump is None:
+    if step.stage not in LUMPS:
         return step.speech / workers
-    turns = math.ceil(math.ceil(step.speech / lump) / workers)
-    return max(min(turns * lump, step.speech), step.speech / workers)
+    lumps = LUMPS[step.stage](step.speech)
+    return math.ceil(lumps / workers) * step.speech / lumps
 
 
 def plan_evaluation(chosen: Evaluation) -> Plan:

@@ -209,6 +209,7 @@ def train_suite(
             seed=chosen.seed,
             resamples=chosen.limits.resamples,
             confidence=chosen.confidence,
+            workers=None,
         )
         write_suite(folder, found)
         fresh.append(found)
