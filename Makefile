@@ -20,7 +20,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	@echo "installed; the next run begins at once"
 
 demo: $(VENV)/installed
-	@echo "evaluating two anonymizers on synthetic voices: about four minutes on 2 cores"
+	@echo "evaluating two anonymizers on synthetic voices: under four minutes on 2 cores"
 	$(BIN)/voxrisk demo -o demo --force
 
 # The tests of the report need a browser. Where it may (root with apt), this installs one; elsewhere

@@ -118,7 +118,8 @@ def page() -> str:
 voxrisk itself is under the Apache License 2.0. It contains no code of these packages; they are
 installed beside it. Those in bold are asked for by voxrisk, the others by these. The licence is the
 one that the installed package states. The weights of models have licences of their own:
-[models](models.md). This page is written by `python docs/licences.py`.
+[models](models.md). The voices of the demo, which come with voxrisk (`recorded.tar`), were spoken
+by Kokoro-82M (Apache-2.0). This page is written by `python docs/licences.py`.
 
 ## Installed with voxrisk or one of its extras
 

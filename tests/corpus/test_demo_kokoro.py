@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from voxrisk.cli import app
-from voxrisk.corpus import espeak, kokoro, read_audio, read_corpus
+from voxrisk.corpus import espeak, kokoro, read_audio, read_corpus, recorded
 from voxrisk.corpus.demo import ENGINES, demo_corpus, make_demo
 from voxrisk.corpus.kokoro import LENGTHS, STYLE, SYMBOLS, VOICES, Line, speak_all
 from voxrisk.corpus.sentences import SENTENCES
@@ -131,6 +131,13 @@ def test_the_command_makes_a_corpus_like_the_other_one(tmp_path: Path) -> None:
         assert np.abs(samples).max() < 0.995
         assert -30 < 10 * np.log10(np.mean(samples.astype(float) ** 2)) < -25.9
     assert sorted(row.session for row in rows) == ["1", "1", "2", "2"]
+    # The recording that comes with voxrisk is of these weights: the same sentence, less silence.
+    for row in (row for row in rows if row.session == "1"):
+        packed, rate = next(recorded.read_all([row.utterance]))
+        assert row.duration - 1.5 < len(packed) / rate <= row.duration
+        spectrum, again = (np.abs(np.fft.rfft(x, 1 << 17)) for x in (packed, read_audio(row)))
+        bands = [x[: 1 << 15].reshape(64, -1).sum(axis=1) for x in (spectrum, again)]
+        assert np.corrcoef(np.log(bands))[0, 1] > 0.95
 
 
 def test_the_cache_tells_the_engines_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,3 +154,42 @@ def test_the_cache_tells_the_engines_apart(tmp_path: Path, monkeypatch: pytest.M
     assert made == ["espeak 40 6", "kokoro 28 6"]
     assert {folder.name.split("-")[0] for folder in folders} == {"espeak", "kokoro"}
     assert all(folder.is_relative_to(cache_folder()) for folder in folders)
+
+
+def test_recorded_voices_are_what_the_demo_plans(tmp_path: Path) -> None:
+    """All 28 voices, three sentences in each session, none twice."""
+    rows = make_demo(tmp_path, engine="recorded")
+    assert len(rows) == 28 * 2 * recorded.SENTENCES
+    assert {row.speaker for row in rows} == set(VOICES)
+    for voice in VOICES:
+        own = [row for row in rows if row.speaker == voice]
+        assert len({row.text for row in own}) == len(own) == 6
+        assert {row.gender for row in own} == {kokoro.gender(voice)}
+    assert {row.extra["synthetic"] for row in rows} == {"kokoro"}
+    assert all(1.2 < row.duration < 7 for row in rows)
+    assert 0.5e6 < recorded.FILE.stat().st_size < 1.5e6  # it travels in every wheel
+
+
+def test_recorded_voices_say_nothing_else(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="3 sentences in a session, not 2; the engines espeak and"):
+        make_demo(tmp_path, engine="recorded", sentences=2)
+    with pytest.raises(InputError, match="hold no af_heart-3-00"):
+        list(recorded.read_all(["af_heart-3-00"]))
+
+
+def test_a_recording_gives_back_what_was_packed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opus keeps length and rate, and the sound nearly; names come out in any order."""
+    time = np.arange(16_000) / 16_000
+    tones = {f"v-1-0{k}": np.float32(0.1) * np.sin(900.0 * (k + 1) * time) for k in range(2)}
+    recorded.write_all(
+        [(n, t.astype(np.float32), 16_000) for n, t in tones.items()], tmp_path / "t"
+    )
+    monkeypatch.setattr(recorded, "FILE", tmp_path / "t")
+    for name, (found, rate) in zip(
+        ("v-1-01", "v-1-00"), recorded.read_all(["v-1-01", "v-1-00"]), strict=True
+    ):
+        assert rate == 16_000
+        assert found.shape == tones[name].shape
+        assert np.corrcoef(found[2000:-2000], tones[name][2000:-2000])[0, 1] > 0.95

@@ -39,6 +39,7 @@ class Voices(StrEnum):
 
     espeak = "espeak"
     kokoro = "kokoro"
+    recorded = "recorded"
 
 
 class By(StrEnum):
@@ -254,24 +255,30 @@ def demo(
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the corpus.")],
     engine: Annotated[
         Voices,
-        typer.Option(help="espeak: 40 voices, at once. kokoro: 28 neural voices, minutes."),
+        typer.Option(
+            help="espeak: 40 voices, at once. kokoro: 28 neural voices, minutes. recorded: what "
+            "these said, 3 sentences in a session."
+        ),
     ] = Voices.espeak,
     voices: Annotated[
         int | None, typer.Option(min=1, help="How many voices; all unless given.")
     ] = None,
-    sentences: Annotated[int, typer.Option(min=1, help="Sentences of a voice in a session.")] = 6,
+    sentences: Annotated[
+        int | None, typer.Option(min=1, help="Sentences of a voice in a session; 6 unless given.")
+    ] = None,
     force: Force = False,
 ) -> None:
     """Make a corpus of synthetic voices on the spot, with transcripts.
 
     espeak downloads nothing and needs espeak-ng (`pip install 'voxrisk[demo]'`, GPL-3). kokoro
-    sounds like people, needs `voxrisk[kokoro]` and fetches 340 MB of weights once. The same options
-    give the same bytes.
+    sounds like people, needs `voxrisk[kokoro]` and fetches 340 MB of weights once; recorded is a
+    part of it that comes with voxrisk. The same options give the same bytes.
 
     \b
     Example:
       voxrisk corpus demo -o demo
       voxrisk corpus demo --engine kokoro --voices 8 --sentences 2 -o neural
+      voxrisk corpus demo --engine recorded -o neural
     """
     from voxrisk.corpus.demo import make_demo
     from voxrisk.files.atomic import output_folder

@@ -1,4 +1,4 @@
-"""``voxrisk demo``: the whole chain on voices made on the spot."""
+"""``voxrisk demo``: the whole chain on voices that come with it."""
 
 import functools
 from pathlib import Path
@@ -22,8 +22,9 @@ def demo(
     """Evaluate two anonymizers on speech, with ready and trained attackers, and compare them.
 
     Half of the speakers are evaluated, the others are targets and train the attackers. Without
-    --real the voices are synthetic (espeak-ng): the figures then show how voxrisk works and nothing
-    about any real system. Takes about four minutes on 2 cores; run again, it goes on.
+    --real the voices are synthetic (24 of Kokoro-82M, recorded): the figures then show how voxrisk
+    works and nothing about any real system. Takes under four minutes on 2 cores; run again, it goes
+    on.
     """
     from voxrisk.files.atomic import output_folder
     from voxrisk.pipeline.demo import run_demo

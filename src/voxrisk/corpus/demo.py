@@ -1,9 +1,10 @@
 """A demo corpus made on the spot: many synthetic voices that say different sentences.
 
-Two engines make the voices. ``espeak`` needs no download: the 40 variants of espeak-ng that a
+Three engines make the voices. ``espeak`` needs no download: the 40 variants of espeak-ng that a
 speaker encoder tells apart best, robots and whispers left out; gender is given where espeak-ng
 names it. ``kokoro`` is slower and sounds like people: 28 neural voices, from weights of 340 MB that
-the model store fetches. docs/corpora.md has the figures of both.
+the model store fetches. ``recorded`` is what these said, as it comes with the package: the voices
+of ``voxrisk demo``. docs/corpora.md has the figures.
 
 Each voice speaks in two sessions, which differ in speaking rate (and pitch with espeak), and never
 says a sentence twice. The corpus is for trying things out: the voices are synthetic, the column
@@ -22,13 +23,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.corpus import espeak, kokoro
+from voxrisk.corpus import espeak, kokoro, recorded
 from voxrisk.corpus.audio import RATE, write_audio
 from voxrisk.corpus.sentences import SENTENCES
 from voxrisk.corpus.table import Utterance, read_gender, write_corpus
 from voxrisk.types import InputError, require
 
 LEVEL_DB = -26.0
+USUAL = 6  # sentences of a voice in a session
 # Most distinct first, so that fewer voices are the easier corpus.
 VOICES = (
     "f2", "Jacky", "travis", "zac", "caleb", "Lee", "steph", "grandma", "kaukovalta", "quincy",
@@ -63,6 +65,14 @@ def _say_kokoro(plan: Sequence[_Planned]) -> Iterator[Sound]:
     return ((samples, kokoro.KOKORO_RATE) for samples in kokoro.speak_all(lines))
 
 
+def _say_recorded(plan: Sequence[_Planned]) -> Iterator[Sound]:
+    return recorded.read_all([p.name for p in plan])
+
+
+def _kokoro_genders() -> dict[str, str | None]:
+    return {voice: kokoro.gender(voice) for voice in kokoro.VOICES}
+
+
 def _espeak_genders() -> dict[str, str | None]:
     """Voice → gender, where espeak-ng's own file of the voice names one."""
     genders = {}
@@ -83,6 +93,7 @@ class Engine:
         genders: Gives voice → gender.
         say: Gives the sound of each planned utterance, in order.
         version: What the sound depends on besides this module.
+        recorded: How many sentences a voice says in a session, where it cannot say others.
     """
 
     synthetic: str
@@ -91,6 +102,7 @@ class Engine:
     genders: Callable[[], Mapping[str, str | None]]
     say: Callable[[Sequence[_Planned]], Iterable[Sound]]
     version: Callable[[], str]
+    recorded: int | None = None
 
 
 ENGINES = {
@@ -106,19 +118,31 @@ ENGINES = {
         "kokoro",
         kokoro.VOICES,
         {"1": (1.0,), "2": (0.9,)},
-        lambda: {voice: kokoro.gender(voice) for voice in kokoro.VOICES},
+        _kokoro_genders,
         _say_kokoro,
         kokoro.version,
+    ),
+    "recorded": Engine(
+        "kokoro",
+        kokoro.VOICES,
+        {"1": (), "2": ()},
+        _kokoro_genders,
+        _say_recorded,
+        recorded.version,
+        recorded.SENTENCES,
     ),
 }
 
 
-def demo_corpus(*, engine: str = "espeak", voices: int | None = None, sentences: int = 6) -> Path:
+def demo_corpus(
+    *, engine: str = "espeak", voices: int | None = None, sentences: int | None = None
+) -> Path:
     """The folder of the demo corpus in the cache, made on first use."""
     from voxrisk.models import cache_folder
 
     chosen = _engine(engine)
     count = len(chosen.voices) if voices is None else voices
+    sentences = sentences or chosen.recorded or USUAL
     recipe = repr((chosen.voices, chosen.sessions, SENTENCES, LEVEL_DB, RATE)).encode()
     mark = hashlib.blake2b(recipe, digest_size=4).hexdigest()
     name = f"{engine}-{chosen.version()}-{count}x{sentences}-{mark}"
@@ -136,19 +160,25 @@ def demo_corpus(*, engine: str = "espeak", voices: int | None = None, sentences:
 
 
 def make_demo(
-    folder: Path | str, *, engine: str = "espeak", voices: int | None = None, sentences: int = 6
+    folder: Path | str,
+    *,
+    engine: str = "espeak",
+    voices: int | None = None,
+    sentences: int | None = None,
 ) -> list[Utterance]:
     """Write the demo corpus to ``folder``: the same bytes with the same engine.
 
     Args:
         folder: Where ``manifest.csv`` and ``audio/`` go.
-        engine: ``"espeak"`` or ``"kokoro"``.
+        engine: ``"espeak"``, ``"kokoro"`` or ``"recorded"``.
         voices: How many voices; all of the engine's unless given.
-        sentences: How many sentences each voice says in each of its two sessions.
+        sentences: How many sentences each voice says in each of its two sessions; 6 unless given,
+            and as many as there are of the recorded ones.
     """
     folder = Path(folder)
     chosen = _engine(engine)
-    plan = _plan(chosen, len(chosen.voices) if voices is None else voices, sentences)
+    count = len(chosen.voices) if voices is None else voices
+    plan = _plan(chosen, count, sentences or chosen.recorded or USUAL)
     resample = require("soxr", extra="audio").resample
     genders = chosen.genders()
     rows = []
@@ -185,6 +215,11 @@ def _plan(engine: Engine, voices: int, sentences: int) -> list[_Planned]:
     if not 2 <= voices <= len(engine.voices):
         raise InputError(f"the demo corpus has 2 to {len(engine.voices)} voices, not {voices}")
     most = len(SENTENCES) // len(engine.sessions)
+    if engine.recorded not in (None, sentences):
+        raise InputError(
+            f"the recorded voices say {engine.recorded} sentences in a session, not {sentences}; "
+            "the engines espeak and kokoro say others"
+        )
     if not 1 <= sentences <= most:
         raise InputError(f"a voice can say 1 to {most} sentences in a session, not {sentences}")
     plan = []
