@@ -55,8 +55,8 @@ COSTS: dict[tuple[str, str], Cost] = {
     ("read", ""): Cost(0.5, 0.003, spread=False),
     ("learn", ""): Cost(20.0, 0.005, spread=False),
     ("follow", ""): Cost(0.5, 0.02, spread=False),
-    ("utility", "slices heard"): Cost(5.0, 0.3),
-    ("utility", "slices learned from"): Cost(10.0, 0.006),
+    ("utility", "slices heard"): Cost(5.0, 0.1),
+    ("utility", "slices learned from"): Cost(10.0, 0.014),
     ("measure", ""): Cost(1.0, 0.0, spread=False),
     ("control", ""): Cost(1.0, 0.0, spread=False),
 }
