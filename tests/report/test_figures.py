@@ -364,21 +364,3 @@ def test_in_a_browser_no_word_is_cut_off_or_covered_and_nothing_is_asked_for(
                 assert covered == [], name
                 assert seen.said == [], name
                 assert {u for u in seen.requests if not u.startswith("data:")} == {path.as_uri()}
-
-
-@pytest.mark.skipif(bool(png.obstacle()), reason=str(png.obstacle()))
-@pytest.mark.parametrize("executable", [sys.executable, "/bin/false"])
-def test_another_process_renders_the_same_pixels_or_all_of_them_are_rendered_here(
-    executable: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each picture is its own PNG, in the order given, also where no other process can help."""
-    drawing = (
-        '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20">'
-        '<rect width="{0}" height="9"/>{1}</svg>'
-    )
-    svgs = [drawing.format(k, "<g/>" * (7 - k)) for k in range(1, 7)]
-    alone = [png.render(svg) for svg in svgs]
-    assert len(set(alone)) == len(svgs)
-    monkeypatch.setattr(png, "worker_count", lambda: 2)
-    monkeypatch.setattr(sys, "executable", executable)
-    assert png.render_all(svgs) == alone

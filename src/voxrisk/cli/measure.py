@@ -117,7 +117,7 @@ def _named(text: str) -> tuple[str, Path]:
 
 def _draw(sets: "Sequence[ScoreSet]", folder: Path) -> list[Path]:
     from voxrisk.report import score_figures as figures
-    from voxrisk.report.figure import save_all
+    from voxrisk.report.figure import save
 
     curves = {s.name: s.trials.roc for s in sets}
     pictures = {
@@ -133,7 +133,7 @@ def _draw(sets: "Sequence[ScoreSet]", folder: Path) -> list[Path]:
               if {"deid", "g_vd"} <= set(s.figures)}  # fmt: skip
     if points:
         pictures["deid_gvd"] = figures.scatter_figure(points)
-    return save_all(pictures, folder)
+    return [path for name, own in pictures.items() for path in save(own, folder, name)]
 
 
 def _print(sets: "Sequence[ScoreSet]", folder: Path, written: Sequence[Path]) -> None:

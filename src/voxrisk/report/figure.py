@@ -4,7 +4,7 @@ The file needs nothing else: no script, no network, no font of its own. Its word
 ``<title>`` and ``<desc>`` say what it shows. PNG is made from it: :mod:`voxrisk.report.png`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -152,27 +152,15 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     The same figure gives the same bytes; PNG also depends on the fonts of the machine. An older
     ``name.png`` that cannot be made anew is removed: it would show something else.
     """
-    return save_all({name: figure}, folder)
-
-
-def save_all(figures: Mapping[str, Figure], folder: Path) -> list[Path]:
-    """As :func:`save` for several, by their names; the files in the order of the figures."""
-    texts = {name: figure.svg() for name, figure in figures.items()}
-    pixels: Sequence[bytes | None] = [None] * len(texts)
-    if not png.obstacle():
-        pixels = png.render_all(list(texts.values()))
-    written = []
-    for (name, text), image in zip(texts.items(), pixels, strict=True):
-        write_text(folder / f"{name}.svg", text)
-        written.append(folder / f"{name}.svg")
-        picture = folder / f"{name}.png"
-        if image is None:
-            picture.unlink(missing_ok=True)
-            continue
-        with atomic(picture) as part:
-            part.write_bytes(image)
-        written.append(picture)
-    return written
+    text = figure.svg()
+    vector, pixels = folder / f"{name}.svg", folder / f"{name}.png"
+    write_text(vector, text)
+    if png.obstacle():
+        pixels.unlink(missing_ok=True)
+        return [vector]
+    with atomic(pixels) as part:
+        part.write_bytes(png.render(text))
+    return [vector, pixels]
 
 
 def _row_name(name: str, meaning: str, y: float) -> list[Markup]:
