@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from voxrisk.corpus import Utterance
 from voxrisk.corpus.demo import make_demo
 from voxrisk.knowledge import attacker
 from voxrisk.models import is_cached
 from voxrisk.pipeline.evaluation import Evaluation, read_yaml, shared_yaml, write_yaml
 from voxrisk.pipeline.recogniser import Recogniser
 from voxrisk.pipeline.stages import Stages, digest_corpus
-from voxrisk.pipeline.suite import train_suite
+from voxrisk.pipeline.suite import train_suite, usable_encoders
 from voxrisk.protect.run import anonymize
 
 
@@ -65,6 +66,17 @@ def test_training_utterances_are_undone_by_guesses_that_did_not_hear_them(traine
     again = forgetful.heard(rows, digest, stages, "training")
     assert (heard["ge2e"].vectors == again["ge2e"].vectors).all()
     assert (heard["undone ge2e"].vectors != again["undone ge2e"].vectors).any()
+
+
+@pytest.mark.parametrize("change", [{"text": None}, {"text": ""}, {"language": "pl"}])
+def test_phones_are_timed_only_where_everybody_has_an_english_transcript(change) -> None:
+    """A member that hears nothing in the speech under test would look like privacy."""
+    pytest.importorskip("pocketsphinx")
+    row = Utterance("a", Path("a.flac"), "a", text="YES")
+    chosen = Evaluation(Path("voices"), anonymizer="mcadams", suite=("durations", "prosody"))
+    assert "durations" in usable_encoders(chosen, [row, row])
+    assert usable_encoders(chosen, [row, replace(row, **change)])[1:] == ("prosody",)
+    assert "durations" not in usable_encoders(replace(chosen, language="pl"), [row])
 
 
 def test_speech_under_attack_is_tried_without_its_original(trained) -> None:

@@ -9,6 +9,7 @@ attack is only listened to.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -183,7 +184,7 @@ def train_suite(
     digest = digest_corpus(rows, hashes)
     label = f"training speech of the {knowledge.name} attacker"
     listener = Listener(
-        tuple(e for e in chosen.suite_encoders if e != DURATIONS or _can_be_aligned(rows)),
+        usable_encoders(chosen, [*rows, *stages.read(chosen.original)]),
         aligned=(chosen.encoder,) if before and chosen.limits.aligned else (),
         reads=all(row.text for row in rows),
     )
@@ -245,12 +246,16 @@ def train_suite(
     )
 
 
-def _can_be_aligned(rows: Sequence[Utterance]) -> bool:
-    """Whether the lengths of phones can be heard: English with transcripts, and an aligner."""
-    from importlib.util import find_spec
+def usable_encoders(chosen: Evaluation, rows: Sequence[Utterance]) -> tuple[str, ...]:
+    """The encoders that can hear all of ``rows``: training speech and speech under test.
 
-    spoken = {language_code(row.language or "en") for row in rows}
-    return all(row.text for row in rows) and spoken == {"en"} and bool(find_spec("pocketsphinx"))
+    The lengths of phones need English transcripts and an aligner. If only the training speech had
+    transcripts, all people under test would sound alike to a member that was chosen for others:
+    the attack would be weak, and look like privacy.
+    """
+    spoken = {language_code(row.language or chosen.language or "en") for row in rows}
+    aligned = all(row.text for row in rows) and spoken == {"en"} and bool(find_spec("pocketsphinx"))
+    return tuple(e for e in chosen.suite_encoders if e != DURATIONS or aligned)
 
 
 def _shared_targets(targets: list[str] | None) -> list[str] | None:
