@@ -60,7 +60,7 @@ EFFORTS = {
         "on 2 cores about 0.1 times the length of the speech, 12 minutes for what it is "
         "good for (50 where it is not English), "
         "and 4 minutes for each kind of training speech, beside the time of the anonymizer",
-        ("wespeaker-resnet34", "prosody", "durations", "longterm"),
+        ("wespeaker-resnet34", "prosody", "longterm"),
     ),
     "paper": Effort(
         1000, (1, 3, 30), 1e9, "moonshine-base", "whisper-small", 1e9, False, "paper",
