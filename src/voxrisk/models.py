@@ -19,7 +19,6 @@ import sys
 import tarfile
 import tempfile
 import tomllib
-import urllib.request
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -200,6 +199,8 @@ def _copy_file(source: Path, target: Path) -> str:
 
 
 def _copy_url(url: str, target: Path) -> str:
+    import urllib.request
+
     request = urllib.request.Request(url, headers={"User-Agent": "voxrisk"})
     with urllib.request.urlopen(request, timeout=HUB_TIMEOUT) as stream, target.open("wb") as out:
         return _copy([stream], out, total=int(stream.headers.get("Content-Length") or 0))

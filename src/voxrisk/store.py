@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import json
 import logging
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from typing import Any
 
 from voxrisk import __version__
 from voxrisk.corpus.table import Utterance
-from voxrisk.files.atomic import atomic, remove_leftovers, write_text
+from voxrisk.files.atomic import remove_leftovers, write_text
 from voxrisk.files.places import place_facts
 from voxrisk.journal import Journal, Line, hash_audio, hash_file, remember_hash
 from voxrisk.progress import cpu_seconds, log, telling
@@ -187,14 +186,6 @@ def damage(folder: Path) -> str | None:
     except (OSError, ValueError, LookupError, AttributeError, TypeError):
         return f"{DONE} is damaged"
     return None
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a text file that only its owner can read: a key, a secret."""
-    with atomic(path) as part:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
 
 
 @contextlib.contextmanager

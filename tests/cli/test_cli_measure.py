@@ -155,6 +155,23 @@ def test_nothing_is_overwritten_unless_forced(scores: dict[str, Path], tmp_path:
     assert Results.read(tmp_path).attacks[0].eer.interval is None
 
 
+def test_scores_are_measured_without_what_only_speech_needs(
+    scores: dict[str, Path], tmp_path: Path
+) -> None:
+    """Half of a short run is imports: corpora, stores, workers and networks are not among them."""
+    run = ["measure", scores["weak"], "-t", scores["trials"], "-o", tmp_path, "--resamples", 0]
+    code = (
+        "import sys, voxrisk.cli\n"
+        f"voxrisk.cli.app({[str(word) for word in run]}, standalone_mode=False)\n"
+        "rooms = ('attack', 'cluster', 'corpus', 'shards', 'store')\n"
+        "speech = {'torch', 'soundfile', 'http.client', 'concurrent.futures.process'}\n"
+        "speech |= {f'voxrisk.{room}' for room in rooms}\n"
+        "print(sorted(speech & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_bad_calls_end_with_code_2_and_one_message(scores: dict[str, Path], tmp_path: Path) -> None:
     out = tmp_path / "o"
     wrong = voxrisk("measure", "nowhere.csv", "-t", scores["trials"], "-o", out, code=2)

@@ -58,6 +58,20 @@ def test_counting_in_blocks_equals_comparing_every_pair(enroll, trial, own) -> N
         same(rank_trials(route, own, threads=2), *expected)
 
 
+@settings(max_examples=60, deadline=None)
+@given(small, small, arrays(np.int64, 8, elements=st.integers(0, 7)), st.sampled_from([30, 4095]))
+def test_what_all_voices_share_moves_every_score_and_no_count(enroll, trial, own, part) -> None:
+    """Also where the spread of the scores is a millionth of them, near the end of single precision.
+
+    Whole numbers below 2²⁴: all products are exact.
+    """
+    shared = np.full((8, 1), float(part))
+    route = pairs(np.hstack([trial, shared]), np.hstack([enroll, shared]), enroll_rows=False)
+    higher, counts = brute(trial @ enroll.T, own)
+    counts["score"] = counts["score"] + part**2
+    same(rank_trials(route, own), higher, counts)
+
+
 def test_single_precision_finds_double_precision_decides() -> None:
     """Where single precision cannot tell two scores apart, the answer is that of float64."""
     rng = np.random.default_rng(3)

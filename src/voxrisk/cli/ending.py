@@ -5,7 +5,6 @@ import sys
 import threading
 import traceback
 from concurrent.futures import InvalidStateError
-from concurrent.futures.process import BrokenProcessPool
 
 import typer
 
@@ -47,6 +46,8 @@ def thread_ended(args: threading.ExceptHookArgs) -> None:
 
 
 def _words(error: BaseException) -> tuple[str, int]:
+    from concurrent.futures.process import BrokenProcessPool
+
     if isinstance(error, InputError | MissingExtraError):
         return f"error: {error}", BAD_INPUT
     if isinstance(error, KeyboardInterrupt):

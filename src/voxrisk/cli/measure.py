@@ -1,6 +1,7 @@
 """``voxrisk measure``: every privacy figure of score files, with intervals and pictures."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,7 @@ from voxrisk.types import InputError
 
 if TYPE_CHECKING:
     from voxrisk.pipeline.score_sets import ScoreSet
+    from voxrisk.report.figure import Figure
 
 EXAMPLE = """\b
 Example:
@@ -74,6 +76,7 @@ def measure(
     from voxrisk.pipeline.pseudonyms import pseudonyms, write_shared
     from voxrisk.pipeline.score_sets import load_sets, measure_sets, results_of
     from voxrisk.pipeline.tables import as_csv, figure_rows, people_rows
+    from voxrisk.report.figure import render
 
     named = [_named(text) for text in scores]
     if len(trials) not in (1, len(named)):
@@ -94,14 +97,20 @@ def measure(
         speakers=speakers,
         allow_extra=allow_extra,
     )
-    measured = measure_sets(sets, resamples=resamples, seed=seed, confidence=confidence)
-    named_speakers = sorted({name for s in measured for name in s.trials.speakers})
-    results = write_shared(results_of(measured), folder, people=named_speakers, reveal=reveal)
-    write_text(folder / "results.csv", as_csv(figure_rows(results)))
-    if any(a.speakers for a in results.attacks):
-        write_text(folder / "speakers.csv", as_csv(people_rows(results)))
-    shown = measured if reveal else [s.renamed(pseudonyms(named_speakers)) for s in measured]
-    written = _draw(shown, folder)
+    # Pictures are rendered beside all the rest; written only when nothing can fail any more.
+    with ThreadPoolExecutor(2) as pool:
+        pictures = {name: pool.submit(render, own) for name, own in _curves(sets).items()}
+        measured = measure_sets(sets, resamples=resamples, seed=seed, confidence=confidence)
+        people = sorted({name for s in measured for name in s.trials.speakers})
+        shown = measured if reveal else [s.renamed(pseudonyms(people)) for s in measured]
+        pictures |= {name: pool.submit(render, own) for name, own in _squares(shown).items()}
+        results = write_shared(results_of(measured), folder, people=people, reveal=reveal)
+        write_text(folder / "results.csv", as_csv(figure_rows(results)))
+        if any(a.speakers for a in results.attacks):
+            write_text(folder / "speakers.csv", as_csv(people_rows(results)))
+        written = [
+            path for name, own in pictures.items() for path in own.result().save(folder, name)
+        ]
     if json_output:
         print(results.to_json(), end="")
     else:
@@ -115,16 +124,23 @@ def _named(text: str) -> tuple[str, Path]:
     return Path(text).name.split(".")[0], Path(text)
 
 
-def _draw(sets: "Sequence[ScoreSet]", folder: Path) -> list[Path]:
+def _curves(sets: "Sequence[ScoreSet]") -> "dict[str, Figure]":
+    """Pictures that need the trials alone."""
     from voxrisk.report import score_figures as figures
-    from voxrisk.report.figure import save
 
     curves = {s.name: s.trials.roc for s in sets}
-    pictures = {
+    return {
         "ece_profile": figures.ece_figure(curves),
         "det": figures.det_figure(curves),
         "scores": figures.histogram_figure({s.name: s.trials for s in sets}),
     }
+
+
+def _squares(sets: "Sequence[ScoreSet]") -> "dict[str, Figure]":
+    """Pictures that need what was measured."""
+    from voxrisk.report import score_figures as figures
+
+    pictures = {}
     for s in sets:
         if s.similarities:
             picture = figures.similarity_figure(s.name, s.similarities, s.figures)
@@ -133,7 +149,7 @@ def _draw(sets: "Sequence[ScoreSet]", folder: Path) -> list[Path]:
               if {"deid", "g_vd"} <= set(s.figures)}  # fmt: skip
     if points:
         pictures["deid_gvd"] = figures.scatter_figure(points)
-    return [path for name, own in pictures.items() for path in save(own, folder, name)]
+    return pictures
 
 
 def _print(sets: "Sequence[ScoreSet]", folder: Path, written: Sequence[Path]) -> None:

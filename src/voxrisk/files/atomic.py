@@ -65,6 +65,14 @@ def write_text(path: Path | str, text: str) -> None:
         part.write_text(text, encoding="utf-8", newline="\n")
 
 
+def write_private(path: Path, text: str) -> None:
+    """Write a text file that only its owner can read: a key, a secret."""
+    with atomic(path) as part:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+
+
 def output_folder(path: Path | str, *, force: bool = False) -> Path:
     """Make ``path``, refusing to write into a folder that already holds something.
 

@@ -169,7 +169,7 @@ class _Comparison:
 
         workers = n_threads(threads or self.threads)
         with ThreadPoolExecutor(workers) as pool:
-            for block, scores in pairs.blocks(megabytes=48, within=rows):
+            for block, scores in pairs.blocks(megabytes=128, within=rows):
                 run(pool, partial(work, scores, block.start), len(scores), workers)
         return higher, places, counts
 

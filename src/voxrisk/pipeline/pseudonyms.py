@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from voxrisk.files.atomic import write_private
 from voxrisk.models import cache_folder
 from voxrisk.notices import Notice
 from voxrisk.pipeline.exposure import renamed
 from voxrisk.pipeline.sharing import shown_reason
 from voxrisk.pipeline.tables import as_csv
 from voxrisk.results import AttackResult, AudioPair, Results, UtilityResult
-from voxrisk.store import write_private
 
 SECRET = "pseudonyms.key"
 PRIVATE = "private"

@@ -25,12 +25,16 @@ from typing import Any
 
 from voxrisk.corpus.audio import RATE, read_audio, write_audio
 from voxrisk.corpus.table import Utterance, file_name, write_corpus
-from voxrisk.files.atomic import naming_a_full_disk, remove_leftovers, sync_files
+from voxrisk.files.atomic import (
+    naming_a_full_disk,
+    remove_leftovers,
+    sync_files,
+    write_private,
+)
 from voxrisk.journal import hash_of, resumable
 from voxrisk.protect.edges import level_and_fade
 from voxrisk.protect.slicing import Slice, Word, set_apart, slice_fixed, slice_words
 from voxrisk.protect.word_times import align_row, check_aligner, hardly_aligned
-from voxrisk.store import write_private
 from voxrisk.types import InputError
 
 WITHHELD = "withheld"

@@ -146,21 +146,40 @@ def heading(title: str, width: float) -> tuple[list[Markup], float]:
     return drawn, 36.0 + 19 * (len(lines) - 1)
 
 
-def save(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Write ``name.svg`` and, where it can be made (see :func:`png.obstacle`), ``name.png``.
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The files of a figure: SVG, and PNG where it can be made (see :func:`png.obstacle`)."""
 
-    The same figure gives the same bytes; PNG also depends on the fonts of the machine. An older
-    ``name.png`` that cannot be made anew is removed: it would show something else.
+    svg: str
+    png: bytes | None
+
+    def save(self, folder: Path, name: str) -> list[Path]:
+        """Write ``name.svg`` and ``name.png``.
+
+        An older ``name.png`` that cannot be made anew is removed: it would show something else.
+        """
+        vector, pixels = folder / f"{name}.svg", folder / f"{name}.png"
+        write_text(vector, self.svg)
+        if self.png is None:
+            pixels.unlink(missing_ok=True)
+            return [vector]
+        with atomic(pixels) as part:
+            part.write_bytes(self.png)
+        return [vector, pixels]
+
+
+def render(figure: Figure) -> Picture:
+    """The same figure gives the same bytes; PNG also depends on the fonts of the machine.
+
+    Nearly all of it is resvg's work, which lets other threads run.
     """
     text = figure.svg()
-    vector, pixels = folder / f"{name}.svg", folder / f"{name}.png"
-    write_text(vector, text)
-    if png.obstacle():
-        pixels.unlink(missing_ok=True)
-        return [vector]
-    with atomic(pixels) as part:
-        part.write_bytes(png.render(text))
-    return [vector, pixels]
+    return Picture(text, None if png.obstacle() else png.render(text))
+
+
+def save(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """Render a figure and write it, see :meth:`Picture.save`."""
+    return render(figure).save(folder, name)
 
 
 def _row_name(name: str, meaning: str, y: float) -> list[Markup]:
