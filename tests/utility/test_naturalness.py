@@ -1,10 +1,15 @@
 """DistillMOS as its authors' package gives it, and what no network was asked."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from voxrisk.corpus import Utterance
 from voxrisk.models import is_cached
+from voxrisk.utility import naturalness
 from voxrisk.utility.naturalness import distillmos
+from voxrisk.utility.pairs import Pairs
 
 RATE = 16_000
 
@@ -42,3 +47,25 @@ def test_loudness_does_not_count_and_silence_is_worst() -> None:
     speech = hum(2.0, 0.01)
     assert distillmos(0.1 * speech) == pytest.approx(distillmos(speech), abs=1e-3)
     assert distillmos(np.zeros(RATE, np.float32)) == 1.0
+
+
+@pytest.mark.parametrize("marked", [None, frozenset({"b", "d"})])
+def test_only_what_is_to_be_marked_counts(
+    monkeypatch: pytest.MonkeyPatch, marked: frozenset[str] | None
+) -> None:
+    """The mean is over the marked utterances, and each mark stands in the row of its utterance."""
+    marks = {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0}
+
+    def rated(rows: list[Utterance], **_: object) -> list[float]:
+        return [marks[row.utterance] + 0.5 * (row.path.name == "after") for row in rows]
+
+    monkeypatch.setattr(naturalness, "rate_naturalness", rated)
+    sides = [[Utterance(u, Path(side), "s") for u in marks] for side in ("before", "after")]
+    draw = {"resamples": 0, "seed": 0, "confidence": 0.95}
+    pairs = Pairs(*sides, [None] * 4, None, None, None, draw, {}, marked)
+    estimates, cells = naturalness.measure_naturalness(pairs)
+    kept = [u if marked is None or u in marked else None for u in marks]
+    expected = [marks[u] + 0.5 if u else None for u in kept]
+    assert cells["distillmos_anonymized"] == expected
+    mean = np.mean([mark for mark in expected if mark is not None])
+    assert estimates["distillmos"]["anonymized"].value == pytest.approx(mean)

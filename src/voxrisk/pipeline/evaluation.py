@@ -33,6 +33,7 @@ class Effort:
         words: What it will take, told beforehand.
         suite: Encoders beside the chosen one that the informed attacker's suite may use.
         aligned: Whether it also enrols original speech, aligned with anonymized speech.
+        marks_minutes: At most so much of the speech that is transcribed is marked for naturalness.
     """
 
     resamples: int
@@ -46,6 +47,7 @@ class Effort:
     words: str
     suite: tuple[str, ...] = ()
     aligned: bool = True
+    marks_minutes: float = 10.0
 
 
 EFFORTS = {
@@ -65,7 +67,7 @@ EFFORTS = {
     "paper": Effort(
         1000, (1, 3, 30), 1e9, "moonshine-base", "whisper-small", 1e9, False, "paper",
         "hours on a GPU, and days on a CPU, for each training of an attacker",
-        ("wespeaker-resnet34", "prosody", "durations", "longterm"),
+        ("wespeaker-resnet34", "prosody", "durations", "longterm"), marks_minutes=1e9,
     ),
 }  # fmt: skip
 

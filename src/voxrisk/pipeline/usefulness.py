@@ -66,11 +66,13 @@ def measure_usefulness(chosen: Evaluation, speech: Speech, stages: Stages) -> Ut
     rows = limited(speech.original, chosen.limits.asr_minutes)
     kept = {row.utterance for row in rows}
     pair = rows, [row for row in speech.anonymized if row.utterance in kept]
+    marked = [row.utterance for row in limited(rows, chosen.limits.marks_minutes)]
     asr = plan_hearing(chosen, speech.original).asr
     inputs = {
         "original": speech.digest,
         "anonymized": speech.anonymized_digest,
         "minutes": chosen.limits.asr_minutes,
+        "marked": chosen.limits.marks_minutes,
         "asr": recogniser_digest(asr),
         "languages": spoken_languages(rows, chosen.language),
         "declared": chosen.language is not None,
@@ -88,6 +90,7 @@ def measure_usefulness(chosen: Evaluation, speech: Speech, stages: Stages) -> Ut
             journal=stages.folder / "utility.jsonl",
             asr=asr,
             language=chosen.language,
+            marked=marked,
             seed=chosen.seed,
             resamples=chosen.limits.resamples,
         )

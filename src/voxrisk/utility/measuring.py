@@ -1,6 +1,6 @@
 """What the speech is still good for, before and after protection, in one call."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
@@ -51,6 +51,7 @@ def measure_utility(
     asr: str | None = None,
     language: str | None = None,
     figures: Sequence[str] = (),
+    marked: Collection[str] | None = None,
     compat: str | None = None,
     journal: Path | str | None = None,
     workers: int | None = None,
@@ -73,6 +74,8 @@ def measure_utility(
             knows the language.
         language: Language tag of all utterances; None takes that of the table, else English.
         figures: Which to measure, of :func:`figures_of_speech`; none named means all.
+        marked: Ids of the utterances whose naturalness is marked (DistillMOS takes longer than all
+            other figures together); None marks all.
         compat: ``"voiceprivacy2022"`` for that challenge's code of the pitch correlation,
             ``"speechmos"`` for DNSMOS with a window at every second.
         journal: File that keeps what is done for each utterance.
@@ -102,6 +105,7 @@ def measure_utility(
         compat,
         {"resamples": resamples, "seed": seed, "confidence": confidence},
         {"journal": journal, "workers": workers},
+        None if marked is None else frozenset(marked),
     )
     found: dict[str, BySide] = {}
     missing: dict[str, str] = {}

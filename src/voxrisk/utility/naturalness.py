@@ -149,12 +149,22 @@ def _rate(row: Utterance) -> float:
 
 
 def measure_naturalness(pairs: Pairs) -> Measured:
-    """Mean marks before and after."""
+    """Mean marks before and after, of all utterances or of those that are to be marked."""
+    places = [
+        i
+        for i, row in enumerate(pairs.original)
+        if pairs.marked is None or row.utterance in pairs.marked
+    ]
+    both = [side[i] for side in (pairs.original, pairs.anonymized) for i in places]
+    speakers = [pairs.original[i].speaker for i in places]
     estimates: BySide = {}
     cells: Cells = {}
-    for side, marks in by_side(rate_naturalness(pairs.both, **pairs.work)).items():
-        cells[f"distillmos_{side}"] = list(marks)
+    for side, marks in by_side(rate_naturalness(both, **pairs.work)).items():
+        column: list[float | None] = [None] * len(pairs.original)
+        for i, mark in zip(places, marks, strict=True):
+            column[i] = mark
+        cells[f"distillmos_{side}"] = column
         estimates[side] = ratio_estimate(
-            "distillmos", marks, pairs.speakers, chance=LOWEST_MARK, source=SOURCE, **pairs.draw
+            "distillmos", marks, speakers, chance=LOWEST_MARK, source=SOURCE, **pairs.draw
         )
     return {"distillmos": estimates}, cells

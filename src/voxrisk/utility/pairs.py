@@ -32,6 +32,7 @@ class Pairs:
         compat: Whose way of computing a figure is repeated, or None.
         draw: ``resamples``, ``seed`` and ``confidence`` of the intervals.
         work: ``journal`` and ``workers``.
+        marked: Utterances whose naturalness is marked, the slowest figure by far; None: all.
         memo: What one figure has found and another needs.
     """
 
@@ -43,6 +44,7 @@ class Pairs:
     compat: str | None
     draw: Mapping[str, Any]
     work: Mapping[str, Any]
+    marked: frozenset[str] | None = None
     memo: dict[str, Any] = field(default_factory=dict)
 
     @property
