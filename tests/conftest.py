@@ -38,9 +38,11 @@ LONGEST = (
     "pipeline/test_evaluate.py",
     "pipeline/test_sabotage.py",
     "tests/test_kills.py",
-    "pipeline/test_leaks.py",
-    "pipeline/test_flow.py",
-    "pipeline/test_given.py",
+    "tests/test_wheel.py",
+    "utility/test_utility.py",
+    "attack/test_attack_train.py",
+    "pipeline/test_slicing_study.py",
+    "report/test_report.py",
 )
 
 

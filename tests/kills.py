@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
+from short_speech import cut_short
 from voxrisk.corpus import write_corpus
 from voxrisk.corpus.demo import make_demo
 from voxrisk.knowledge import ATTACKERS
@@ -53,7 +54,8 @@ def make_cases(
 
     With fewer voices there are too few targets for the attackers that unlearn them.
     """
-    rows = make_demo(folder / "voices", voices=voices, sentences=1)
+    spoken = make_demo(folder / "voices", voices=voices, sentences=1)
+    rows = cut_short(spoken, folder / "audio")
     people = sorted({row.speaker for row in rows})[::3]
     write_corpus(folder / "speech.csv", [row for row in rows if row.speaker in people])
     write_corpus(folder / "others.csv", [row for row in rows if row.speaker not in people])

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from plain_encoder import PlainEncoder
+from short_speech import cut_short
 from simulated_voices import voices
 from voxrisk import shards
 from voxrisk.attack import encoders
@@ -52,7 +53,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     _scores(folder)
     write_embeddings(folder / "A.npz", voices(100, 60, seed=0, tag="a"))
     write_embeddings(folder / "B.npz", voices(12, 30, seed=1, tag="b"))
-    rows = make_demo(folder / "all", voices=14, sentences=2)
+    rows = cut_short(make_demo(folder / "all", voices=14, sentences=1), folder / "short")
     people = sorted({row.speaker for row in rows})
     for name, own in (("speech", people[:6]), ("other-people", people[6:])):
         (folder / name).mkdir()

@@ -20,7 +20,9 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from short_speech import cut_short
 from simulated_voices import voices
+from voxrisk.corpus import write_corpus
 from voxrisk.corpus.demo import make_demo
 
 ROOT = Path(__file__).parents[1]
@@ -62,6 +64,15 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def unpacked(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its files, for all environments: what one of them compiles the next one finds."""
+    folder = tmp_path_factory.mktemp("unpacked")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
 def described(wheel: Path) -> "email.message.Message":
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
@@ -78,17 +89,17 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture(scope="module")
-def environment(wheel: Path, core: set[str], tmp_path_factory: pytest.TempPathFactory) -> Run:
+def environment(unpacked: Path, core: set[str], tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Runs a command in an environment of the wheel without extras, in an empty folder."""
-    return installed(wheel, core, tmp_path_factory.mktemp("empty"))
+    return installed(unpacked, core, tmp_path_factory.mktemp("empty"))
 
 
-def installed(wheel: Path, names: set[str], home: Path) -> Run:
+def installed(unpacked: Path, names: set[str], home: Path) -> Run:
     """Runs a command in a new environment of the wheel and these packages."""
     venv.create(home / "venv", with_pip=False, symlinks=True)
     (packages,) = (home / "venv").glob("lib/python*/site-packages")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(packages)
+    for own in unpacked.iterdir():
+        (packages / own.name).symlink_to(own)
     for name in names:
         _link(name, packages)
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV"))}
@@ -194,7 +205,7 @@ def test_what_needs_an_extra_says_which(
 
 
 def test_the_demo_runs_outside_the_repository(
-    wheel: Path,
+    unpacked: Path,
     described: "email.message.Message",
     core: set[str],
     tmp_path_factory: pytest.TempPathFactory,
@@ -206,8 +217,9 @@ def test_the_demo_runs_outside_the_repository(
     more = closure(described.get_all("Requires-Dist") or [], "demo,attack,knn")
     assert "faster-whisper" not in core | more
     home = tmp_path_factory.mktemp("demo")
-    make_demo(home / "speech", voices=10, sentences=1)
-    done = installed(wheel, core | more, home)(
+    rows = cut_short(make_demo(home / "voices", voices=10, sentences=1), home / "short")
+    write_corpus(home / "speech" / "manifest.csv", rows)
+    done = installed(unpacked, core | more, home)(
         "-m", "voxrisk", "demo", "--real", home / "speech", "--no-utility", "-o", home / "demo"
     )
     assert "Look at" in done.stdout

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from short_speech import cut_short
 from voxrisk.attack.adapted import AdaptedEncoder, Adapter, read_adapter
 from voxrisk.attack.adapter import (
     UNLEARN,
@@ -25,7 +26,7 @@ from voxrisk.attack.erasure import erasure
 from voxrisk.attack.recipes import ADAPTED, AdapterRecipe
 from voxrisk.attack.soundness import target_control, training_control
 from voxrisk.cli import app
-from voxrisk.corpus import Utterance, read_audio, read_corpus, write_corpus
+from voxrisk.corpus import Utterance, read_audio, write_corpus
 from voxrisk.corpus.demo import make_demo
 from voxrisk.measure.eer import rocch_eer
 from voxrisk.types import Embeddings, InputError
@@ -266,8 +267,7 @@ def test_what_cannot_train_is_said(seen: tuple[Embeddings, list[str]]) -> None:
 
 def test_train_and_embed_with_it(tmp_path: Path) -> None:
     """The command trains it on real audio, and any command that takes an encoder can use it."""
-    make_demo(tmp_path / "speech", voices=3, sentences=3)
-    rows = read_corpus(tmp_path / "speech")
+    rows = cut_short(make_demo(tmp_path / "speech", voices=3, sentences=3), tmp_path / "audio")
     write_corpus(tmp_path / "train.csv", rows)
     command = ["train", str(tmp_path / "train.csv"), "-o", str(tmp_path / "attacker"),
                "--recipe", "adapter", "--epochs", "2", "--json"]  # fmt: skip

@@ -34,7 +34,8 @@ def drifting(seed: int, *, seconds: float = 8.0) -> np.ndarray:
 @pytest.fixture(scope="module")
 def waves() -> list[np.ndarray]:
     """Eight recordings of eight slices of a second, each sharing 50 ms with the next."""
-    return [drifting(seed)[k * RATE : (k + 1) * RATE + 800] for seed in range(8) for k in range(8)]
+    recordings = [drifting(seed) for seed in range(8)]
+    return [one[k * RATE : (k + 1) * RATE + 800] for one in recordings for k in range(8)]
 
 
 FOLLOWS = np.array([i + 1 if i % 8 < 7 else -1 for i in range(64)])
@@ -135,8 +136,8 @@ def test_the_network_learns_what_goes_on_and_nothing_from_a_shuffled_truth(
 ) -> None:
     """In new recordings few pairs score as high as the successive ones; chance is one half."""
     half = RATE // 2
-    cut = [[drifting(s)[k * half : (k + 1) * half] for k in range(16)] for s in range(28)]
-    frames = [mel_frames(wave) for one in cut for wave in one]
+    recordings = [drifting(seed) for seed in range(28)]
+    frames = [mel_frames(one[k * half : (k + 1) * half]) for one in recordings for k in range(16)]
     after = np.array([i + 1 if i % 16 < 15 else -1 for i in range(len(frames))])
     learn = 24 * 16
     broken = np.where(after >= 0, np.random.default_rng(1).permutation(len(after)) % learn, -1)

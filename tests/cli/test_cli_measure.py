@@ -1,17 +1,29 @@
 """``voxrisk measure`` as a user runs it."""
 
+import contextlib
 import csv
+import io
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from simulated_scores import simulate
+from voxrisk.cli import main
 from voxrisk.report.png import obstacle
 from voxrisk.results import Results
+
+
+class Said(NamedTuple):
+    """What a command wrote to its two streams."""
+
+    stdout: str
+    stderr: str
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -27,11 +39,27 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return simulate(tmp_path_factory.mktemp("scores"), seed=1)
 
 
-def voxrisk(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+def voxrisk(*arguments: object, code: int = 0) -> Said:
+    """The command in this process: to load all it needs again takes longer than what it does."""
+    stdout, stderr = io.StringIO(), io.StringIO()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(stdout),
+        contextlib.redirect_stderr(stderr),
+    ):
+        patch.setattr(sys, "argv", ["voxrisk", *map(str, arguments)])
+        patch.setattr(threading, "excepthook", threading.excepthook)  # which the command sets
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert ended.value.code == code, stderr.getvalue()
+    return Said(stdout.getvalue(), stderr.getvalue())
+
+
+def voxrisk_apart(*arguments: object) -> Said:
+    """The command as a program of its own."""
     command = [sys.executable, "-m", "voxrisk", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stderr
-    return done
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return Said(done.stdout, done.stderr)
 
 
 def test_two_protections_beside_the_original(scores: dict[str, Path], tmp_path: Path) -> None:
@@ -75,17 +103,24 @@ def test_two_protections_beside_the_original(scores: dict[str, Path], tmp_path: 
     assert [float(row["similarity_to_self"]) for row in people] == [p.similarity for p in shown]
 
 
-def test_speakers_are_pseudonyms_unless_revealed(scores: dict[str, Path], tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def named(scores: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same scores measured twice: names hidden, and revealed."""
+    folder = tmp_path_factory.mktemp("named")
     run = ("measure", scores["weak"], "-t", scores["trials"], "--resamples", 0)
-    voxrisk(*run, "-o", tmp_path / "hidden")
-    voxrisk(*run, "-o", tmp_path / "open", "--reveal-speakers")
+    voxrisk(*run, "-o", folder / "hidden")
+    voxrisk(*run, "-o", folder / "open", "--reveal-speakers")
+    return folder
+
+
+def test_speakers_are_pseudonyms_unless_revealed(named: Path) -> None:
     ids = {f"speaker{i:02d}" for i in range(40)}
     for name in ("results.json", "results.csv", "speakers.csv"):
-        assert "speaker0" not in (tmp_path / "hidden" / name).read_text()
-    hidden, known = (Results.read(tmp_path / name).attacks[0] for name in ("hidden", "open"))
+        assert "speaker0" not in (named / "hidden" / name).read_text()
+    hidden, known = (Results.read(named / name).attacks[0] for name in ("hidden", "open"))
     assert {p.speaker for p in hidden.speakers} == {f"S{i:02d}" for i in range(1, 41)}
     assert {p.speaker for p in known.speakers} == ids
-    key = tmp_path / "hidden" / "private" / "speakers.csv"
+    key = named / "hidden" / "private" / "speakers.csv"
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
     whose = {r["pseudonym"]: r["speaker"] for r in csv.DictReader(key.read_text().splitlines())}
@@ -97,12 +132,9 @@ def test_speakers_are_pseudonyms_unless_revealed(scores: dict[str, Path], tmp_pa
         assert own[whose[p.speaker]].nearest_other == whose[str(p.nearest_other)]
 
 
-def test_pictures_name_nobody_either(scores: dict[str, Path], tmp_path: Path) -> None:
-    run = ("measure", scores["weak"], "-t", scores["trials"], "--resamples", 0)
-    voxrisk(*run, "-o", tmp_path / "hidden")
-    voxrisk(*run, "-o", tmp_path / "open", "--reveal-speakers")
-    assert "speaker00" in (tmp_path / "open" / "similarity_scores-weak.svg").read_text()
-    for picture in (tmp_path / "hidden").glob("*.svg"):
+def test_pictures_name_nobody_either(named: Path) -> None:
+    assert "speaker00" in (named / "open" / "similarity_scores-weak.svg").read_text()
+    for picture in (named / "hidden").glob("*.svg"):
         assert "speaker0" not in picture.read_text(), picture.name
 
 
@@ -133,8 +165,8 @@ def test_a_long_name_with_brackets_is_printed_whole(
 
 def test_json_for_machines_is_the_results_file(scores: dict[str, Path], tmp_path: Path) -> None:
     arguments = ("measure", scores["weak"], "-t", scores["trials"], "--resamples", 20, "--json")
-    first = voxrisk(*arguments, "-o", tmp_path / "a")
-    second = voxrisk(*arguments, "-o", tmp_path / "b")
+    first = voxrisk_apart(*arguments, "-o", tmp_path / "a")
+    second = voxrisk_apart(*arguments, "-o", tmp_path / "b")
     assert first.stdout == (tmp_path / "a" / "results.json").read_text()
     assert first.stdout == second.stdout
     assert list(Results.from_json(first.stdout).attackers) == ["scores-weak"]

@@ -11,6 +11,7 @@ from legal_eval.metrics import singling_out as oracle
 from voxrisk.measure import _isolation
 from voxrisk.measure.conversations import Conversations, conversations, halves, speaker_means
 from voxrisk.measure.isolation import isolation_chance, singling_out
+from voxrisk.measure.scorers import sealed
 from voxrisk.types import InputError
 
 
@@ -34,6 +35,18 @@ def brute(scores: np.ndarray, first: np.ndarray, order: np.ndarray, own: int, fo
     return fired[0] if len(fired) == 1 else -1
 
 
+def isolate(
+    scores, slack, predicate, vectors, first, own, sizes, streams, folds, keep, out
+) -> None:
+    """The compiled loop on arrays of the kind it is called with: others would compile it again."""
+    predicate, vectors, first, sizes, streams = map(
+        sealed, (predicate, vectors, first, sizes, streams)
+    )
+    _isolation.isolate(
+        scores, slack, predicate, vectors, first, own, sizes, streams, folds, keep, out
+    )
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_the_short_list_answers_as_looking_at_everybody(data) -> None:
@@ -54,9 +67,7 @@ def test_the_short_list_answers_as_looking_at_everybody(data) -> None:
     noise = np.random.default_rng(data.draw(st.integers(0, 99))).uniform(-2.9, 2.9, total)
     for slack in (-1.0, 3.0):  # ready scores; scores known within three, the product decides
         rough = scores if slack < 0 else (scores + noise).astype(np.float32)
-        _isolation.isolate(
-            rough, slack, np.ones(1), vector, first, own, sizes, stream, 4, keep, out
-        )
+        isolate(rough, slack, np.ones(1), vector, first, own, sizes, stream, 4, keep, out)
         order = _isolation.draw_order(n, own, int(sizes[-1]), stream[0])
         for s, size in enumerate(sizes):
             for fold in range(4):
@@ -105,7 +116,7 @@ def test_a_predicate_that_fires_on_none_or_all_isolates_nobody() -> None:
     # The tests of fold 0 all lie above every calibration score: all ten fire.
     scores = np.array([1.0 if k == 0 else 0.0 for _ in range(10) for k in range(4)])
     out = np.empty((1, 1, 1), dtype=np.int32)
-    _isolation.isolate(
+    isolate(
         scores, -1.0, np.ones(1), np.ones((1, 1)), tested.first, 0, np.array([10]),
         np.array([1], np.uint64), 1, 12, out,
     )  # fmt: skip

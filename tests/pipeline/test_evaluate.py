@@ -40,9 +40,10 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def short(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """How they begin to speak: enough where no figure is looked at."""
+    """How they begin two sentences of a session: enough where no figure is looked at."""
     folder = tmp_path_factory.mktemp("short")
-    rows = cut_short(read_corpus(corpus), folder / "audio")
+    first = [row for row in read_corpus(corpus) if not row.utterance.endswith("-02")]
+    rows = cut_short(first, folder / "audio")
     write_corpus(folder / "manifest.csv", rows)
     return folder
 

@@ -142,7 +142,7 @@ def test_an_evaluation_opens_a_file_at_most_twice(tmp_path: Path) -> None:
 
     Counted in a program of its own and in its workers, as the benchmark does.
     """
-    rows = make_demo(tmp_path / "speech", voices=3, sentences=1)
+    rows = make_demo(tmp_path / "speech", voices=2, sentences=1)
     evaluate = runpy.run_path(str(ROOT / "benchmarks" / "evaluate.py"))["evaluate"]
     counts = evaluate(ROOT, tmp_path / "speech", tmp_path / "scratch", ["--with-audio"]).counts
     for kind, opens in counts.opens.items():

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from short_speech import cut_short
 from voxrisk.corpus import Utterance, read_corpus, write_corpus
 from voxrisk.corpus.demo import make_demo
 from voxrisk.pipeline.evaluate import evaluate_speech
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("plain_encoder")
 def voices(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twenty voices: six under test, the others train; both before and after mcadams."""
     folder = tmp_path_factory.mktemp("voices")
-    rows = make_demo(folder / "demo", voices=20, sentences=2)
+    rows = cut_short(make_demo(folder / "demo", voices=20, sentences=2), folder / "short")
     tested = set(sorted({row.speaker for row in rows})[::3][:6])
     for name, mine in (
         ("tested", [row for row in rows if row.speaker in tested]),

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from short_speech import cut_short
 from simulated_attributes import rows
 from voxrisk.corpus import Utterance, write_corpus
 from voxrisk.corpus.attributes import read_attribute
@@ -290,7 +291,8 @@ def test_options_travel_and_contradictions_are_refused(tmp_path: Path) -> None:
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Results]:
     """A real evaluation of eight synthetic voices whose gender is known, with a column for age."""
     folder = tmp_path_factory.mktemp("inference")
-    given = [replace(r, age=None) for r in make_demo(folder / "speech", voices=8, sentences=2)]
+    spoken = cut_short(make_demo(folder / "demo", voices=8, sentences=2), folder / "short")
+    given = [replace(r, age=None) for r in spoken]
     people = sorted({r.speaker for r in given})
     half = [replace(r, gender="f" if people.index(r.speaker) % 2 else "m") for r in given]
     aged = [replace(r, age="30" if people.index(r.speaker) < 7 else None) for r in half]

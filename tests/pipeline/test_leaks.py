@@ -23,6 +23,7 @@ import pytest
 import soundfile
 from typer.testing import CliRunner
 
+from short_speech import cut_short
 from voxrisk import models
 from voxrisk.cli import app
 from voxrisk.corpus import Utterance, read_audio, read_corpus, write_audio, write_corpus
@@ -95,7 +96,8 @@ def leaks(folder: Path, names: set[str] | None = None) -> dict[str, list[str]]:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A working folder with marked speech: to be evaluated, of targets, and to train on."""
     folder = tmp_path_factory.mktemp(f"{MARK}-cwd")
-    rows = make_demo(tmp_path_factory.mktemp("voices"), voices=6, sentences=2)
+    voices = tmp_path_factory.mktemp("voices")
+    rows = cut_short(make_demo(voices / "demo", voices=6, sentences=2), voices / "short")
     marked(folder / f"{MARK}-speech", rows)
     marked(folder / f"{MARK}-others", [replace(r, speaker=f"other-{r.speaker}") for r in rows[:8]])
     (folder / f"{MARK}-encoder").mkdir()

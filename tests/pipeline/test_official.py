@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from short_speech import cut_short
 from voxrisk.cli import app
 from voxrisk.corpus import Utterance, read_corpus, write_corpus
 from voxrisk.corpus.demo import make_demo
@@ -76,8 +77,8 @@ pytestmark = pytest.mark.usefixtures("plain_encoder")
 def challenge(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Original and anonymized directories side by side, as VoicePrivacy 2024 leaves them."""
     folder = tmp_path_factory.mktemp("vpc")
-    rows = make_demo(folder / "demo", voices=12, sentences=2)
-    rows = [replace(row, gender="fm"[i // 4 % 2]) for i, row in enumerate(rows)]
+    spoken = cut_short(make_demo(folder / "demo", voices=12, sentences=2), folder / "short")
+    rows = [replace(row, gender="fm"[i // 4 % 2]) for i, row in enumerate(spoken)]
     write_corpus(folder / "demo" / "manifest.csv", rows)
     made = anonymize(rows, folder / "mcadams", "mcadams")
     paths = {row.utterance: row.path for row in made}
