@@ -172,11 +172,53 @@ def test_only_people_of_one_collection_are_compared(joined) -> None:
     everybody = choose_suite(joined, **CHOICE, resamples=0).eer.n
     assert some["target"] == everybody["target"]
     assert some["nontarget"] < 0.6 * everybody["nontarget"]
-    few = {name: "a" if i else "b" for i, name in enumerate(names)}
     unknown = {name: "" if i % 2 else "b" for i, name in enumerate(names)}
-    for given, expected in ((few, 1), (unknown, 0), ({}, 0)):
-        found = large_collections(joined.embeddings, given)
-        assert len(set(found.values())) == 2 * expected
+    for given in (unknown, {}, dict.fromkeys(names, "a")):
+        assert large_collections(joined.embeddings, given) == {}
+
+
+def test_a_few_people_of_another_collection_do_not_decide(joined) -> None:
+    """Seven of forty are from elsewhere, and what hears the manner of speaking knows them alone.
+
+    Their handful of trials counted as much as all others: effort quick on a mixed corpus chose a
+    member that finds nobody, and called it the strongest attacker.
+    """
+    names = np.unique(joined.embeddings.speaker).tolist()
+    few = set(names[:7])
+    collections = {name: "b" if name in few else "a" for name in names}
+    found = large_collections(joined.embeddings, collections)
+    assert set(found) == set(names) - few
+    thirds = {name: "abc"[i % 3] for i, name in enumerate(names)}  # all small: one crowd
+    assert large_collections(joined.embeddings, thirds) == {}
+
+    voice, manner = block(2.0, seed=1), block(0.0, seed=2)
+    elsewhere = np.isin(voice.speaker, list(few))
+    muffled = voice.vectors.copy()
+    muffled[elsewhere] = block(0.0, seed=3).vectors[elsewhere]
+    known = manner.vectors.copy()
+    known[elsewhere] = block(9.0, seed=4).vectors[elsewhere]
+    both = join(
+        {
+            "voice": Embeddings(voice.utterance, voice.speaker, muffled),
+            "manner": Embeddings(manner.utterance, manner.speaker, known),
+        }
+    )
+    choice = {"sorts": {"manner": "manner"}, "backends": FAST, "resamples": 0}
+    heard = choose_suite(both, **choice, collections=collections)
+    assert sum(j.weight for j in heard.chosen if j.member.hears == "voice") > 0.9
+
+
+def test_a_choice_is_never_worse_than_one_voice_alone(
+    joined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever misleads the loss: here the worst member joins first, and alone."""
+    monkeypatch.setattr(
+        "voxrisk.attack.suite.forward", lambda table, tried, light: [len(table) - 1]
+    )
+    found = choose_suite(joined, **CHOICE, resamples=0)
+    best = min(j.eer.value for j in found.judged if j.eer and not j.aside)
+    assert found.eer.value == pytest.approx(best)
+    assert [j.eer.value for j in found.chosen] == [best]
 
 
 def test_manner_never_outweighs_voices() -> None:

@@ -78,20 +78,32 @@ def alike_trials(trials: Trials, kinds: Mapping[str, str] | None) -> Trials:
 def large_collections(
     embeddings: Embeddings, collections: Mapping[str, str] | None
 ) -> dict[str, str]:
-    """Speaker → collection, for all of them; those of few speakers are put together.
+    """Speaker → collection, of those who are judged: few people say nothing about a recogniser.
 
-    Empty where it is not known of everybody, or there is only one.
+    Collections of few speakers are put together; whoever is among few even then is left out. Empty
+    where it is not known of everybody, or all are of one collection.
     """
     speakers, each = np.unique(embeddings.speaker, return_counts=True)
     if not collections or not all(collections.get(s) for s in speakers.tolist()):
         return {}
     # Who has one utterance is not tried, so does not make a collection large.
-    tried = Counter(
-        collections[s] for s, n in zip(speakers.tolist(), each.tolist(), strict=True) if n > 1
-    )
-    large = {name for name, count in tried.items() if count >= LARGE}
-    found = {s: collections[s] if collections[s] in large else "" for s in speakers.tolist()}
-    return found if len(set(found.values())) > 1 else {}
+    tried = {s for s, n in zip(speakers.tolist(), each.tolist(), strict=True) if n > 1}
+    size = Counter(collections[s] for s in tried)
+    found = {s: collections[s] if size[collections[s]] >= LARGE else "" for s in speakers.tolist()}
+    if len(set(found.values())) < 2:
+        return {}
+    together = sum(found[s] == "" for s in tried)
+    return {s: name for s, name in found.items() if name or together >= LARGE}
+
+
+def collected_trials(trials: Trials, collections: Mapping[str, str]) -> Trials:
+    """Only the trials within a collection, if there are any; see :func:`large_collections`."""
+    if not collections:
+        return trials
+    member = np.array([s in collections for s in trials.speakers])
+    code = np.unique([collections.get(s, "") for s in trials.speakers], return_inverse=True)[1]
+    same = code[trials.enroll_speaker] == code[trials.trial_speaker]
+    return some_trials(trials, same & member[trials.enroll_speaker])
 
 
 def some_trials(trials: Trials, keep: NDArray[np.bool_], score: Floats | None = None) -> Trials:

@@ -24,6 +24,7 @@ from voxrisk.attack.joined import (
     ORIGINAL,
     Joined,
     alike_trials,
+    collected_trials,
     fold_of_trials,
     large_collections,
     original_of,
@@ -204,6 +205,13 @@ def choose_suite(
     table = np.stack([scored[m].score for m in able])
     light = np.array([sorts.get(m.hears) == "manner" for m in able])
     order = forward(table, tried, light)
+    fused = crossed(table[order], tried, light[order], offsets=False)
+    eer = judge.eer(some_trials(some, np.ones(fused.size, bool), fused))
+    # Weights are found by the loss. Whatever misled it, a sum is never worse than one voice alone.
+    voices = {i: own for i, m in enumerate(able) if (own := opinions[m].eer) and not light[i]}
+    best = min(voices, key=lambda i: voices[i].value, default=None)
+    if best is not None and voices[best].value < eer.value:
+        order, eer = [best], voices[best]
     weights = fusion_weights(table[order], tried, light[order])
 
     chosen = [able[i] for i in order]
@@ -214,13 +222,12 @@ def choose_suite(
         if own.trials is not None
     ]
     judged.sort(key=lambda j: j.eer.value if j.eer else 1.0)
-    fused = crossed(table[order], tried, light[order], offsets=False)
     return Suite(
         joined.blocks,
         (*judged, *failed),
         dict(zip(chosen, weights.tolist(), strict=True)),
         {m: own.map for m, own in opinions.items() if own.map is not None},
-        judge.eer(some_trials(some, np.ones(fused.size, bool), fused)),
+        eer,
     )
 
 
@@ -252,7 +259,7 @@ class _Judge:
         try:
             fit = self.lessons.fit(member, seed)
             trained, _ = cross_validated(heard, fit, folds=self.folds, seed=seed)
-            trials = alike_trials(alike_trials(trained, self.kinds), self.collections)
+            trials = collected_trials(alike_trials(trained, self.kinds), self.collections)
         except InputError as error:
             return _Opinion(why=str(error))
         everybody = np.arange(len(heard.speaker))

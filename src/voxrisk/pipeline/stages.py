@@ -23,7 +23,7 @@ VERSIONS = {
     "embed": 1,
     "utility": 4,
     "undo": 1,
-    "suite": 4,
+    "suite": 5,
     "infer": 3,
     "align": 1,
     "slice": 1,
