@@ -280,3 +280,21 @@ def test_one_long_recording_is_a_shard_of_its_own_and_short_ones_are_not_lost() 
     rows = [Utterance(f"u{i}", Path(f"{i}.wav"), "s", duration=d) for i, d in enumerate(lengths)]
     groups = _groups(rows)
     assert [[row.utterance for row in group] for group in groups] == [["u0"], ["u1", "u2", "u3"]]
+
+
+def test_an_encoder_that_was_trained_again_is_read_again(tmp_path: Path) -> None:
+    """In one process, as in a notebook: the old vectors would be those of another attacker."""
+    sound = 0.1 * np.random.default_rng(0).standard_normal(16_000).astype(np.float32)
+    write_audio(tmp_path / "a.wav", sound, rate=16_000)
+    rows = [Utterance("a", tmp_path / "a.wav", "s", duration=1.0)]
+    heard = load_encoder("longterm").dimension
+
+    def trained(width: int) -> tuple[int, ...]:
+        arrays = {"mean": np.zeros(heard), "matrix": np.eye(heard, width)}
+        (tmp_path / "attacker").mkdir(exist_ok=True)
+        np.savez(tmp_path / "attacker" / "adapter.npz", encoder="longterm", identity="", **arrays)
+        found = embed_corpus(rows, str(tmp_path / "attacker"), tmp_path / "v.npz", workers=1)
+        return found.vectors.shape
+
+    assert trained(5) == (1, 5)
+    assert trained(7) == (1, 7)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from voxrisk.attack.encoder import Encoder, check_speech, reads
-from voxrisk.attack.encoders import load_encoder
+from voxrisk.attack.encoders import encoder_identity, load_encoder
 from voxrisk.corpus import Utterance, read_audio
 from voxrisk.corpus.audio import RATE
 from voxrisk.files.embeddings import read_embeddings, write_embeddings
@@ -55,7 +55,7 @@ def embed_corpus(
         raise InputError("the corpus holds no utterance")
     output = Path(output)
     parts = output.with_name(output.name + ".parts")
-    first = _encoder(encoder, device)
+    first = _encoder(encoder, encoder_identity(encoder), device)
     shards = [
         _Shard(group, parts / f"{_digest(group, first)}.npz", encoder, device)
         for group in _groups(rows)
@@ -127,14 +127,17 @@ def _files(shard: _Shard, _: None) -> list[Path]:
     return [shard.path]
 
 
-@lru_cache(maxsize=1)
-def _encoder(name: str, device: str) -> Encoder:
-    # One thread in each process: it is faster than threads inside one, and always the same bytes.
+@lru_cache(maxsize=4)  # those of a suite, which take turns
+def _encoder(name: str, identity: str, device: str) -> Encoder:
+    """An encoder, loaded once in a process; again where the files behind its name are others now.
+
+    One thread in each process: it is faster than threads inside one, and always the same bytes.
+    """
     return load_encoder(name, device=device, threads=1)
 
 
 def _embed_shard(shard: _Shard) -> None:
-    encoder = _encoder(shard.encoder, shard.device)
+    encoder = _encoder(shard.encoder, encoder_identity(shard.encoder), shard.device)
     waves = []
     for row in shard.rows:
         try:
