@@ -8,11 +8,24 @@ import pytest
 from voxrisk.attack import weighing
 from voxrisk.attack.backends import cosine, score_pairs
 from voxrisk.attack.guess import fit_guess
-from voxrisk.attack.joined import Joined, join, large_collections, original_of
+from voxrisk.attack.joined import (
+    Joined,
+    collected_trials,
+    join,
+    large_collections,
+    original_of,
+)
 from voxrisk.attack.maps import BACKENDS, Lesson, fit_map
 from voxrisk.attack.sided import NEAREST
 from voxrisk.attack.soundness import cross_validated, training_control
-from voxrisk.attack.suite import Lessons, choose_suite, read_suite, suite_fit, write_suite
+from voxrisk.attack.suite import (
+    Lessons,
+    Member,
+    choose_suite,
+    read_suite,
+    suite_fit,
+    write_suite,
+)
 from voxrisk.attack.weighing import Tried, all_alike, forward, fusion_weights, shares
 from voxrisk.types import Embeddings, InputError
 
@@ -188,6 +201,11 @@ def test_a_few_people_of_another_collection_do_not_decide(joined) -> None:
     collections = {name: "b" if name in few else "a" for name in names}
     found = large_collections(joined.embeddings, collections)
     assert set(found) == set(names) - few
+    nobody = {name: "a" if name == names[0] else "b" for name in names[:2]}
+    trials, _ = cross_validated(joined.embeddings, Lessons(joined).fit(Member("left", "wccn"), 0))
+    assert collected_trials(trials, nobody) is trials  # no two people to compare: all count
+    inside = collected_trials(trials, found)
+    assert {trials.speakers[i] for i in inside.enroll_speaker.tolist()} == set(found)
     thirds = {name: "abc"[i % 3] for i, name in enumerate(names)}  # all small: one crowd
     assert large_collections(joined.embeddings, thirds) == {}
 

@@ -22,12 +22,13 @@ def hum(seconds: float, noise: float) -> np.ndarray:
     return (0.1 * x + noise * np.sin(np.arange(len(t)) ** 2 * 0.37)).astype(np.float32)
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def weights() -> None:
     if not is_cached("distillmos"):
         pytest.skip("distillmos is not in the cache; voxrisk models fetch distillmos")
 
 
+@pytest.mark.usefixtures("weights")
 @pytest.mark.parametrize(
     ("seconds", "noise", "mark", "near"),
     [(3.0, 0.0, 3.26311, 0.01), (3.0, 0.05, 2.04002, 2e-4), (9.5, 0.0, 3.25096, 0.01)],
@@ -43,6 +44,7 @@ def test_marks_are_those_of_the_package(
     assert distillmos(hum(seconds, noise)) == pytest.approx(mark, abs=near)
 
 
+@pytest.mark.usefixtures("weights")
 def test_loudness_does_not_count_and_silence_is_worst() -> None:
     speech = hum(2.0, 0.01)
     assert distillmos(0.1 * speech) == pytest.approx(distillmos(speech), abs=1e-3)

@@ -97,13 +97,15 @@ def large_collections(
 
 
 def collected_trials(trials: Trials, collections: Mapping[str, str]) -> Trials:
-    """Only the trials within a collection, if there are any; see :func:`large_collections`."""
+    """Only the trials within a collection, where they tell something; :func:`large_collections`."""
     if not collections:
         return trials
     member = np.array([s in collections for s in trials.speakers])
     code = np.unique([collections.get(s, "") for s in trials.speakers], return_inverse=True)[1]
     same = code[trials.enroll_speaker] == code[trials.trial_speaker]
-    return some_trials(trials, same & member[trials.enroll_speaker])
+    keep = same & member[trials.enroll_speaker]
+    both = (keep & trials.is_target).any() and (keep & ~trials.is_target).any()
+    return some_trials(trials, keep) if both else trials
 
 
 def some_trials(trials: Trials, keep: NDArray[np.bool_], score: Floats | None = None) -> Trials:
