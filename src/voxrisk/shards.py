@@ -40,6 +40,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 _KEPT: ContextVar[dict[int, ProcessPoolExecutor] | None] = ContextVar("kept", default=None)
 _CREW: ContextVar[Crew | None] = ContextVar("crew", default=None)
+THREADS_OF = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 ROUNDS = 4  # batches for each worker, so that none waits long for the last
 
 
@@ -192,7 +193,7 @@ def _results(
     try:
         with ThreadPoolExecutor(workers) if threads else _processes(workers) as pool:
             try:
-                with _interrupts_held():
+                with _interrupts_held(), _a_core_each():
                     results = pool.map(stage, items)
             except KeyboardInterrupt:
                 # Workers that began after it know nothing of it, and would do all items first.
@@ -275,6 +276,22 @@ def _interrupts_held() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
     if arrived:
         raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def _a_core_each() -> Iterator[None]:
+    """Let workers that start here compute with one thread, as on a cluster.
+
+    NumPy's products would take all cores in each of them, and threads that wait for their turn keep
+    a core busy. Who has set a number keeps it. A library asks once, when it is loaded.
+    """
+    ours = [name for name in THREADS_OF if name not in os.environ]
+    os.environ.update(dict.fromkeys(ours, "1"))
+    try:
+        yield
+    finally:
+        for name in ours:
+            os.environ.pop(name, None)
 
 
 def end_with_parent() -> None:

@@ -22,7 +22,7 @@ from voxrisk.measure.population import Protocol
 from voxrisk.report import charts, png, style
 from voxrisk.report import score_figures as drawing
 from voxrisk.report.charts import PlanePoint, Series
-from voxrisk.report.figure import Entry, Figure, arrange, save
+from voxrisk.report.figure import Entry, Figure, arrange, render, save
 from voxrisk.report.heatmap import colours
 from voxrisk.report.lettering import TICK, text_width
 from voxrisk.report.population_figure import population_figure
@@ -312,6 +312,15 @@ def test_png_is_the_same_picture_in_print_size(no_memory, tmp_path: Path) -> Non
     assert width == round(figure.width) * png.ZOOM
     assert height == pytest.approx(figure.height * png.ZOOM, abs=png.ZOOM)
     assert pixels.read_bytes() == png.render(figure.svg())
+
+
+@pytest.mark.parametrize("python", [sys.executable, "/nowhere/python", "/bin/false"])
+def test_a_process_of_its_own_draws_the_same_and_is_not_needed(
+    no_memory, python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("resvg_py", reason="resvg-py is missing: pip install 'voxrisk[png]'")
+    monkeypatch.setattr(sys, "executable", python)
+    assert render(small(), apart=True) == render(small())
 
 
 def test_without_the_extra_there_is_svg_and_the_way_to_png(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -73,6 +74,7 @@ def measure(
     scores will do). Reads CSV, TSV, Kaldi and VoicePrivacy files, gzip, Parquet and NPZ.
     """
     from voxrisk.files.atomic import output_folder, write_text
+    from voxrisk.pipeline.course import cores
     from voxrisk.pipeline.pseudonyms import pseudonyms, write_shared
     from voxrisk.pipeline.score_sets import load_sets, measure_sets, results_of
     from voxrisk.pipeline.tables import as_csv, figure_rows, people_rows
@@ -99,11 +101,12 @@ def measure(
     )
     # Pictures are rendered beside all the rest; written only when nothing can fail any more.
     with ThreadPoolExecutor(2) as pool:
-        pictures = {name: pool.submit(render, own) for name, own in _curves(sets).items()}
+        draw = partial(pool.submit, render, apart=cores() > 1)
+        pictures = {name: draw(own) for name, own in _curves(sets).items()}
         measured = measure_sets(sets, resamples=resamples, seed=seed, confidence=confidence)
         people = sorted({name for s in measured for name in s.trials.speakers})
         shown = measured if reveal else [s.renamed(pseudonyms(people)) for s in measured]
-        pictures |= {name: pool.submit(render, own) for name, own in _squares(shown).items()}
+        pictures |= {name: draw(own) for name, own in _squares(shown).items()}
         results = write_shared(results_of(measured), folder, people=people, reveal=reveal)
         write_text(folder / "results.csv", as_csv(figure_rows(results)))
         if any(a.speakers for a in results.attacks):

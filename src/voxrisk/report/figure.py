@@ -168,13 +168,16 @@ class Picture:
         return [vector, pixels]
 
 
-def render(figure: Figure) -> Picture:
+def render(figure: Figure, *, apart: bool = False) -> Picture:
     """The same figure gives the same bytes; PNG also depends on the fonts of the machine.
 
-    Nearly all of it is resvg's work, which lets other threads run.
+    Nearly all of it is resvg's work; ``apart`` has it done in another process, so that other
+    threads of this one go on.
     """
     text = figure.svg()
-    return Picture(text, None if png.obstacle() else png.render(text))
+    if png.obstacle():
+        return Picture(text, None)
+    return Picture(text, png.render_apart(text) if apart else png.render(text))
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:

@@ -1,5 +1,7 @@
 """PNG from our SVG with resvg: 3 MB, no browser, no other package (extra ``png``)."""
 
+import subprocess
+import sys
 from functools import cache
 
 from voxrisk.types import MissingExtraError, require
@@ -8,6 +10,11 @@ ZOOM = 2.0  # pixels for each CSS pixel: 192 to the inch, and every hairline who
 _PROBE = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><style>{}</style>'
     '<text x="2" y="16">{}</text></svg>'
+)
+
+_CHILD = (
+    "import sys, resvg_py; svg = sys.stdin.buffer.read().decode(); "
+    "sys.stdout.buffer.write(bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=float(sys.argv[1]))))"
 )
 
 
@@ -41,3 +48,17 @@ def render(svg: str) -> bytes:
     import resvg_py
 
     return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=ZOOM))
+
+
+def render_apart(svg: str) -> bytes:
+    """As :func:`render`, in a process of its own.
+
+    While resvg draws, no other thread of its process runs: it does not let go of the interpreter.
+    A thread that waits for another process does.
+    """
+    command = [sys.executable, "-P", "-c", _CHILD, str(ZOOM)]
+    try:
+        done = subprocess.run(command, input=svg.encode(), capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return render(svg)  # what starts us may be no Python; what is wrong is said from here
+    return done.stdout
