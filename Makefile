@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test browser lint fuzz bench kills audit wheel docs clean
+.PHONY: demo test pytest browser lint fuzz bench kills audit wheel docs clean
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("voxrisk needs Python 3.11 or later; this is %s. Try: make PYTHON=python3.11" % sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
@@ -31,9 +31,12 @@ browser:
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; } || \
 	  echo "no Chromium: the tests of the report in a browser will be skipped"
 
-# A process for each core, a file of tests to each, the longest first; a second thread in any of them would only
-# get in the way. The slowest tests are told at the end: a test takes seconds, or it says why.
-test: $(VENV)/installed browser lint
+# A process or two for each core, a file of tests to each, the longest first; a second thread in any of them would
+# only get in the way. The slowest tests are told at the end: a test takes seconds, or it says why.
+test: $(VENV)/installed browser
+	@$(MAKE) --no-print-directory -j2 lint pytest
+
+pytest: $(VENV)/installed browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --durations 15 $(PYTEST_ARGS)
 
 lint: $(VENV)/installed

@@ -58,10 +58,11 @@ def count_at_least(
     scores: Scores, slack: float, enroll: Floats, trial: Floats, own: Ints, mine: Floats, out: Ints
 ) -> None:
     """For each trial (row of scores): how many others score at least as high as its own speaker."""
-    margin = max(slack, 0.0)
     for j in range(scores.shape[0]):
-        above = mine[j] + margin
-        below = mine[j] - margin
+        # In the precision of the scores, which is twice as quick; no bound gets nearer by that.
+        margin = slack + abs(mine[j]) * 2.0**-23 if slack >= 0 else 0.0
+        above = scores.dtype.type(mine[j] + margin)
+        below = scores.dtype.type(mine[j] - margin)
         n = 0
         # Count in short stretches; only a stretch with a doubtful score is looked at again.
         for start in range(0, scores.shape[1], 256):
@@ -83,13 +84,13 @@ def count_at_least(
 
 
 @compiled
-def bucket_table(target: Floats, slack: float, buckets: int) -> tuple[Floats, float, float, Codes]:
+def bucket_table(target: Floats, slack: float, buckets: int) -> tuple[Floats, Floats, Codes]:
     """Cut the range of the target scores into equal buckets and say where a score in each lies.
 
     A score lies at place 2i in the gap below target i, at 2i + 1 if it equals target i. Returns the
-    targets with an infinite one behind them, the lower end, buckets for each unit of score, and for
-    each bucket (one more at either end) the place of every score in it; or, if some target is too
-    near to tell, ``2 · targets + 1`` and on top of it the first target that may matter.
+    targets with an infinite one behind them; a ruler, see :func:`fine_ruler`; and for each bucket
+    (one more at either end) the place of every score in it; or, if some target is too near to tell,
+    ``2 · targets + 1`` and on top of it the first target that may matter.
     """
     margin = max(slack, 0.0)
     width = (target[-1] - target[0] + 2.0 * margin) / (buckets - 2)
@@ -106,7 +107,19 @@ def bucket_table(target: Floats, slack: float, buckets: int) -> tuple[Floats, fl
         while end < target.size and target[end] - margin <= low + (b + 0.1) * width:
             end += 1
         code[b] = 2 * start if start == end else 2 * target.size + 1 + start
-    return np.append(target, np.inf), low, 1.0 / width, code
+    ruler = np.array([1.0 / width, 1.0 - low / width, 0.0, code.size - 1.0])
+    return np.append(target, np.inf), ruler, code
+
+
+def fine_ruler(ruler: Floats) -> NDArray[np.floating]:
+    """The ruler in single precision, which is quicker, where that is fine enough.
+
+    A ruler is scale, shift, lowest and highest bucket: the bucket of a score is ``score · scale +
+    shift``. Four roundings may shift it, by less than a tenth of a bucket altogether.
+    """
+    scale, shift, _, last = ruler
+    farthest = max(abs(shift), abs(last - shift))  # the highest |score · scale| between the ends
+    return ruler.astype(np.float32) if (3 * farthest + last) * 2.0**-24 < 0.1 else ruler
 
 
 @compiled
@@ -145,12 +158,11 @@ def _place(
     trial: Floats,
     j: int,
     target: Floats,
-    low: float,
-    scale: float,
+    ruler: NDArray[np.floating],
     code: Codes,
 ) -> np.uint64:
     """Where one score lies that is known within ``slack``."""
-    found = code[np.uint32(min(max((x - low) * scale + 1.0, 0.0), code.size - 1.0))]
+    found = code[np.uint32(min(max(x * ruler[0] + ruler[1], ruler[2]), ruler[3]))]
     unclear = np.uint32(2 * target.size - 1)
     if found < unclear:
         return np.uint64(found)
@@ -171,8 +183,7 @@ def count_between(
     trial: Floats,
     own: Ints,
     target: Floats,
-    low: float,
-    scale: float,
+    ruler: NDArray[np.floating],
     code: Codes,
     out: Ints,
 ) -> None:
@@ -181,29 +192,30 @@ def count_between(
     ``out (3 · targets + 2,)`` is indexed by place; only its first ``2 · targets + 1`` entries mean
     anything. As :func:`_place` for every score, but in four short loops without branches that must
     be guessed: buckets, counts, scores near a target, scores too near. Unsigned numbers, because
-    signed ones are asked whether they are negative; a tile of columns at a time, because vectors of
-    those too near are then at hand.
+    signed ones are asked whether they are negative; a tile of columns at a time, and those too near
+    after all others of it, because their vectors are then at hand.
     """
     unclear = np.uint32(2 * target.size - 1)
     margin = max(slack, 0.0)
-    last = code.size - 1.0
+    scale, shift, lowest, last = ruler[0], ruler[1], ruler[2], ruler[3]
     tile = 512
+    room = 16384
     bucket = np.empty(tile, dtype=np.uint32)
     near = np.empty(tile + 1, dtype=np.uint32)
-    too_near = np.empty(tile + 1, dtype=np.uint32)
+    too_near = np.empty((room + tile + 1, 3), dtype=np.uint32)  # row, column of the tile, target
     for start in range(0, scores.shape[1], tile):
         stop = min(start + tile, scores.shape[1])
+        m = np.uint64(0)
         for j in range(scores.shape[0]):
             row = scores[j, start:stop]
             for i in range(row.size):
-                bucket[i] = np.int32(min(max((row[i] - low) * scale + 1.0, 0.0), last))
+                bucket[i] = np.int32(min(max(row[i] * scale + shift, lowest), last))
             n = np.uint64(0)
             for i in range(row.size):
                 c = code[bucket[i]]
                 out[c] += 1
                 near[n] = i
                 n += np.uint64(c >= unclear)
-            m = np.uint64(0)
             for k in range(n):
                 i = near[k]
                 f = np.uint64(code[bucket[i]] - unclear)
@@ -212,17 +224,17 @@ def count_between(
                     f += np.uint64(1)
                 doubtful = row[i] >= target[f] - margin
                 out[np.uint64(2) * f] += 1 - doubtful
-                too_near[m] = i
-                bucket[i] = np.uint32(f)
+                too_near[m, 0], too_near[m, 1], too_near[m, 2] = j, i, np.uint32(f)
                 m += np.uint64(doubtful)
-            for k in range(m):
-                i = too_near[k]
-                first = np.uint64(bucket[i])
-                out[_settled(row[i], first, slack, enroll, start + i, trial, j, target)] += 1
+            if m >= room or j == scores.shape[0] - 1:
+                for k in range(m):
+                    r, i, first = too_near[k, 0], start + too_near[k, 1], np.uint64(too_near[k, 2])
+                    out[_settled(scores[r, i], first, slack, enroll, i, trial, r, target)] += 1
+                m = np.uint64(0)
     # The own speakers went through with the others: they are taken out again.
     for j in range(scores.shape[0]):
         x = scores[j, own[j]]
-        out[_place(x, slack, enroll, own[j], trial, j, target, low, scale, code)] -= 1
+        out[_place(x, slack, enroll, own[j], trial, j, target, ruler, code)] -= 1
 
 
 @compiled
@@ -232,8 +244,7 @@ def places_of(
     enroll: Floats,
     trial: Floats,
     target: Floats,
-    low: float,
-    scale: float,
+    ruler: NDArray[np.floating],
     code: Codes,
     columns: NDArray[np.int32],
     out: NDArray[np.int32],
@@ -243,7 +254,7 @@ def places_of(
         for c in range(columns.shape[1]):
             i = columns[j, c]
             x = scores[j, i]
-            out[j, c] = _place(x, slack, enroll, i, trial, j, target, low, scale, code)
+            out[j, c] = _place(x, slack, enroll, i, trial, j, target, ruler, code)
 
 
 @compiled

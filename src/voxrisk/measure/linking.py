@@ -141,7 +141,7 @@ class _Comparison:
     own: Ints
     mine: Floats
     near: float
-    table: tuple[Floats, float, float, NDArray[np.uint32]]
+    table: tuple[Floats, NDArray[np.floating], NDArray[np.uint32]]
     columns: NDArray[np.int32]
     threads: int | None
 
@@ -149,11 +149,10 @@ class _Comparison:
         """Of some trials: others at least as high, places of the chosen ones, counts of all."""
         pairs, own, first = self.pairs.sealed(), sealed(self.own), rows.start
         mine, columns = sealed(self.mine), sealed(self.columns)
-        target, low, scale, code = self.table
-        near, table = self.near, (sealed(target), low, scale, sealed(code))
+        near, table = self.near, tuple(sealed(part) for part in self.table)
         higher = np.empty(rows.stop - first, dtype=np.int64)
         places = np.empty((higher.size, columns.shape[1]), dtype=np.int32)
-        counts = np.zeros(3 * target.size, dtype=np.int64)
+        counts = np.zeros(3 * table[0].size, dtype=np.int64)
         lock = Lock()
 
         def work(scores: Scores, start: int, part: slice) -> None:
@@ -194,7 +193,8 @@ def rank_trials(
     mine = pairs.at(own)
     target, times = np.unique(mine, return_counts=True)
     near = _typical_slack(pairs, own, mine)
-    table = _pairs.bucket_table(target, near, _BUCKETS)
+    bounds, ruler, code = _pairs.bucket_table(target, near, _BUCKETS)
+    table = (bounds, _pairs.fine_ruler(ruler), code)
     columns = _other_columns(own, pairs.shape[1], seed)
     compare = _Comparison(pairs, own, mine, near, table, columns, threads)
     found = spread(compare, own.size, label="link")
@@ -210,9 +210,10 @@ def _typical_slack(pairs: Pairs, own: Ints, mine: Floats) -> float:
     """How close a score may come to a target score before it is computed again for the ROC.
 
     The bound that holds for every conceivable vector is some fifty times the error that occurs, and
-    weak attacks have scores everywhere, so nearly all would be computed twice. Ten times the
-    root mean square error on a sample is beyond any error that was ever seen. A score on the wrong
-    side would shift one nontarget by less than a millionth of a score unit.
+    weak attacks have scores everywhere, so nearly all would be computed twice. Errors are sums of
+    many roundings: one of seven times their root mean square, as it is found on a sample, is to be
+    expected once in 4·10¹¹ scores, and it would matter for one score in a hundred: it would shift
+    one nontarget by less than a millionth of a score unit.
     """
     if pairs.slack < 0:
         return pairs.slack
@@ -224,7 +225,7 @@ def _typical_slack(pairs: Pairs, own: Ints, mine: Floats) -> float:
         exact = _pairs.own_scores(pairs.right, pairs.left[rows], column)
         errors.append(scores[np.arange(len(scores)), column] - exact)
     typical = max(float(np.sqrt(np.mean(e**2))) for e in errors)
-    slack: float = min(max(10.0 * typical, 2.0 * pairs.slack / pairs.right.shape[1]), pairs.slack)
+    slack: float = min(max(7.0 * typical, 2.0 * pairs.slack / pairs.right.shape[1]), pairs.slack)
     return slack
 
 
