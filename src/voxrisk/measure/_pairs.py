@@ -117,7 +117,7 @@ def fine_ruler(ruler: Floats) -> NDArray[np.floating]:
     A ruler is scale, shift, lowest and highest bucket: the bucket of a score is ``score · scale +
     shift``. Four roundings may shift it, by less than a tenth of a bucket altogether.
     """
-    scale, shift, _, last = ruler
+    _, shift, _, last = ruler
     farthest = max(abs(shift), abs(last - shift))  # the highest |score · scale| between the ends
     return ruler.astype(np.float32) if (3 * farthest + last) * 2.0**-24 < 0.1 else ruler
 
