@@ -31,8 +31,8 @@ browser:
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; } || \
 	  echo "no Chromium: the tests of the report in a browser will be skipped"
 
-# A process or two for each core, a file of tests to each, the longest first; a second thread in any of them would
-# only get in the way. The slowest tests are told at the end: a test takes seconds, or it says why.
+# A process for each core, a file of tests to each, the longest first; a second thread in any of them would only
+# get in the way. The slowest tests are told at the end: a test takes seconds, or it says why.
 test: $(VENV)/installed browser
 	@$(MAKE) --no-print-directory -j2 lint pytest
 

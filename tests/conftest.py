@@ -33,12 +33,6 @@ if (worker := os.environ.get("PYTEST_XDIST_WORKER")) and hasattr(os, "sched_seta
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
 
-
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two processes more than cores: some tests wait, for a program they started or a cluster."""
-    return len(os.sched_getaffinity(0)) + 2 if hasattr(os, "sched_getaffinity") else 2
-
-
 # The longest files begin first (`--no-loadscope-reorder`), or one core would wait for the last.
 LONGEST = (
     "pipeline/test_evaluate.py",

@@ -74,7 +74,7 @@ def measure(
     scores will do). Reads CSV, TSV, Kaldi and VoicePrivacy files, gzip, Parquet and NPZ.
     """
     from voxrisk.files.atomic import output_folder, write_text
-    from voxrisk.pipeline.course import cores
+    from voxrisk.measure.scorers import n_threads
     from voxrisk.pipeline.pseudonyms import pseudonyms, write_shared
     from voxrisk.pipeline.score_sets import load_sets, measure_sets, results_of
     from voxrisk.pipeline.tables import as_csv, figure_rows, people_rows
@@ -101,7 +101,7 @@ def measure(
     )
     # Pictures are rendered beside all the rest; written only when nothing can fail any more.
     with ThreadPoolExecutor(2) as pool:
-        draw = partial(pool.submit, render, apart=cores() > 1)
+        draw = partial(pool.submit, render, apart=n_threads(None) > 1)
         pictures = {name: draw(own) for name, own in _curves(sets).items()}
         measured = measure_sets(sets, resamples=resamples, seed=seed, confidence=confidence)
         people = sorted({name for s in measured for name in s.trials.speakers})
