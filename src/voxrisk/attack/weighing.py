@@ -18,6 +18,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.measure._lowest import lowest
+
 Floats: TypeAlias = NDArray[np.float64]
 GAIN = 0.005  # of the loss: a member that gains less is left out
 NOTHING = 0.98  # bits of loss from which on a member tells as good as nothing; guessing gives 1
@@ -100,8 +102,6 @@ def raw_weights(
 
 def _regression(scores: Floats, tried: Tried) -> tuple[Floats, dict[int, float], Floats]:
     """Weights on the scores divided by their spread, the offset of each group, and the spread."""
-    from scipy.optimize import minimize
-
     spread = np.maximum(scores.std(axis=1), 1e-12)
     x, k = scores / spread[:, None], len(scores)
     sign, share = np.where(tried.target, 1.0, -1.0), tried.share
@@ -120,7 +120,7 @@ def _regression(scores: Floats, tried: Tried) -> tuple[Floats, dict[int, float],
 
     begin = np.concatenate([np.full(k, 1.0 / k), np.zeros(groups.size)])
     bounds = [(0.0, None)] * k + [(None, None)] * groups.size
-    free = minimize(loss, begin, jac=True, bounds=bounds, method="L-BFGS-B").x
+    free = lowest(loss, begin, bounds=bounds)
     return free[:k], dict(zip(groups.tolist(), free[k:].tolist(), strict=True)), spread
 
 

@@ -101,12 +101,12 @@ def measure(
     )
     # Pictures are rendered beside all the rest; written only when nothing can fail any more.
     with ThreadPoolExecutor(2) as pool:
-        draw = partial(pool.submit, render, apart=n_threads(None) > 1)
-        pictures = {name: draw(own) for name, own in _curves(sets).items()}
+        draw = partial(render, apart=n_threads(None) > 1)
+        pictures = {name: pool.submit(draw, own) for name, own in _curves(sets).items()}
         measured = measure_sets(sets, resamples=resamples, seed=seed, confidence=confidence)
         people = sorted({name for s in measured for name in s.trials.speakers})
         shown = measured if reveal else [s.renamed(pseudonyms(people)) for s in measured]
-        pictures |= {name: draw(own) for name, own in _squares(shown).items()}
+        pictures |= {name: pool.submit(draw, own) for name, own in _squares(shown).items()}
         results = write_shared(results_of(measured), folder, people=people, reveal=reveal)
         write_text(folder / "results.csv", as_csv(figure_rows(results)))
         if any(a.speakers for a in results.attacks):

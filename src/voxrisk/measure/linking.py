@@ -149,10 +149,11 @@ class _Comparison:
         """Of some trials: others at least as high, places of the chosen ones, counts of all."""
         pairs, own, first = self.pairs.sealed(), sealed(self.own), rows.start
         mine, columns = sealed(self.mine), sealed(self.columns)
-        near, table = self.near, tuple(sealed(part) for part in self.table)
+        target, ruler, code = self.table
+        near, table = self.near, (sealed(target), sealed(ruler), sealed(code))
         higher = np.empty(rows.stop - first, dtype=np.int64)
         places = np.empty((higher.size, columns.shape[1]), dtype=np.int32)
-        counts = np.zeros(3 * table[0].size, dtype=np.int64)
+        counts = np.zeros(3 * target.size, dtype=np.int64)
         lock = Lock()
 
         def work(scores: Scores, start: int, part: slice) -> None:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from voxrisk.measure._lowest import lowest
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 ITERATIONS = 80
@@ -64,8 +66,6 @@ def fit_logistic(
         weights: ``(n,)``, or all alike.
         penalty: Larger is more cautious.
     """
-    from scipy.optimize import minimize
-
     share, mean, scale = _standard(vectors, weights)
     # Single precision halves the time, and the standardised vectors need no more.
     x = np.asarray((vectors - mean) / scale, dtype=np.float32)
@@ -83,7 +83,7 @@ def fit_logistic(
         return loss + 0.5 * penalty * float(np.square(w).sum()), slope
 
     start = np.zeros((d + 1) * classes)
-    found = minimize(cost, start, jac=True, method="L-BFGS-B", options=LIMITS).x
+    found = lowest(cost, start, options=LIMITS)
     bias = np.where(truth.any(axis=0), found[d * classes :], NEVER)
     return Linear(mean, scale, found[: d * classes].reshape(d, classes), bias)
 
@@ -122,8 +122,6 @@ def fit_weighing(scores: Floats, labels: Integers, *, share: Floats, caution: fl
         share: ``(n,)`` how much each row counts; they add up to one.
         caution: Larger trusts all opinions less.
     """
-    from scipy.optimize import minimize
-
     m, n, k = scores.shape
     # Brought to one scale first, so that the penalty means the same for every classifier.
     level = scores.mean(axis=1)
@@ -140,7 +138,7 @@ def fit_weighing(scores: Floats, labels: Integers, *, share: Floats, caution: fl
         return loss, slope + caution * flat
 
     bounds = [*[(0.0, None)] * m, *[(None, None)] * k]
-    found = minimize(cost, np.zeros(m + k), jac=True, method="L-BFGS-B", bounds=bounds).x
+    found = lowest(cost, np.zeros(m + k), bounds=bounds)
     return Weighing(level, spread, found[:m], found[m:])
 
 
