@@ -7,9 +7,10 @@ import pytest
 
 from voxrisk.corpus import Utterance
 from voxrisk.models import is_cached
-from voxrisk.utility import naturalness
+from voxrisk.utility import naturalness, quality
 from voxrisk.utility.naturalness import distillmos
 from voxrisk.utility.pairs import Pairs
+from voxrisk.utility.quality import Quality
 
 RATE = 16_000
 
@@ -61,13 +62,21 @@ def test_only_what_is_to_be_marked_counts(
     def rated(rows: list[Utterance], **_: object) -> list[float]:
         return [marks[row.utterance] + 0.5 * (row.path.name == "after") for row in rows]
 
+    def rated_quality(rows: list[Utterance], **_: object) -> list[Quality]:
+        return [Quality(mark, mark, mark) for mark in rated(rows)]
+
     monkeypatch.setattr(naturalness, "rate_naturalness", rated)
+    monkeypatch.setattr(quality, "rate_quality", rated_quality)
     sides = [[Utterance(u, Path(side), "s") for u in marks] for side in ("before", "after")]
     draw = {"resamples": 0, "seed": 0, "confidence": 0.95}
     pairs = Pairs(*sides, [None] * 4, None, None, None, draw, {}, marked)
-    estimates, cells = naturalness.measure_naturalness(pairs)
     kept = [u if marked is None or u in marked else None for u in marks]
     expected = [marks[u] + 0.5 if u else None for u in kept]
-    assert cells["distillmos_anonymized"] == expected
     mean = np.mean([mark for mark in expected if mark is not None])
-    assert estimates["distillmos"]["anonymized"].value == pytest.approx(mean)
+    for name, measure in (
+        ("distillmos", naturalness.measure_naturalness),
+        ("dnsmos", quality.measure_quality),
+    ):
+        estimates, cells = measure(pairs)
+        assert cells[f"{name}_anonymized"] == expected
+        assert estimates[name]["anonymized"].value == pytest.approx(mean)

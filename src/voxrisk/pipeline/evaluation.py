@@ -33,7 +33,8 @@ class Effort:
         words: What it will take, told beforehand.
         suite: Encoders beside the chosen one that the informed attacker's suite may use.
         aligned: Whether it also enrols original speech, aligned with anonymized speech.
-        marks_minutes: At most so much of the speech that is transcribed is marked for naturalness.
+        marks_minutes: At most so much of the speech that is transcribed is marked for naturalness
+            and quality.
     """
 
     resamples: int
@@ -58,9 +59,9 @@ EFFORTS = {
         ("prosody",), False,
     ),
     "standard": Effort(
-        1000, (1, 3, 30), 30.0, "moonshine-base", "whisper-small", 60.0, True, "",
-        "on 2 cores about 0.1 times the length of the speech, 12 minutes for what it is "
-        "good for (50 where it is not English), "
+        1000, (1, 3, 30), 20.0, "moonshine-base", "whisper-small", 60.0, True, "",
+        "on 2 cores about 0.1 times the length of the speech, 4 minutes for what it is "
+        "good for (half an hour where it is not English), "
         "and 4 minutes for each kind of training speech, beside the time of the anonymizer",
         ("wespeaker-resnet34", "prosody", "longterm"),
     ),

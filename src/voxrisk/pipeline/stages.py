@@ -21,7 +21,7 @@ VERSIONS = {
     "check": 4,
     "train": 2,
     "embed": 1,
-    "utility": 4,
+    "utility": 5,
     "undo": 1,
     "suite": 5,
     "infer": 3,

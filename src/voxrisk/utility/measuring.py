@@ -74,7 +74,7 @@ def measure_utility(
             knows the language.
         language: Language tag of all utterances; None takes that of the table, else English.
         figures: Which to measure, of :func:`figures_of_speech`; none named means all.
-        marked: Ids of the utterances whose naturalness is marked (DistillMOS takes longer than all
+        marked: Ids of the utterances that networks mark (DistillMOS and DNSMOS take longer than all
             other figures together); None marks all.
         compat: ``"voiceprivacy2022"`` for that challenge's code of the pitch correlation,
             ``"speechmos"`` for DNSMOS with a window at every second.

@@ -21,7 +21,7 @@ from voxrisk.journal import hash_of, resumable
 from voxrisk.models import MODELS, model_path
 from voxrisk.types import require
 from voxrisk.utility.estimates import ratio_estimate
-from voxrisk.utility.pairs import BySide, Cells, Measured, Pairs, by_side
+from voxrisk.utility.pairs import BySide, Cells, Measured, Pairs
 from voxrisk.utility.quality import LOWEST_MARK, SILENCE
 
 WINDOW = 122_880  # samples, 7.68 s
@@ -150,20 +150,11 @@ def _rate(row: Utterance) -> float:
 
 def measure_naturalness(pairs: Pairs) -> Measured:
     """Mean marks before and after, of all utterances or of those that are to be marked."""
-    places = [
-        i
-        for i, row in enumerate(pairs.original)
-        if pairs.marked is None or row.utterance in pairs.marked
-    ]
-    both = [side[i] for side in (pairs.original, pairs.anonymized) for i in places]
-    speakers = [pairs.original[i].speaker for i in places]
+    speakers = [pairs.original[i].speaker for i in pairs.places]
     estimates: BySide = {}
     cells: Cells = {}
-    for side, marks in by_side(rate_naturalness(both, **pairs.work)).items():
-        column: list[float | None] = [None] * len(pairs.original)
-        for i, mark in zip(places, marks, strict=True):
-            column[i] = mark
-        cells[f"distillmos_{side}"] = column
+    for side, marks in pairs.marks(rate_naturalness).items():
+        cells[f"distillmos_{side}"] = pairs.column(marks)
         estimates[side] = ratio_estimate(
             "distillmos", marks, speakers, chance=LOWEST_MARK, source=SOURCE, **pairs.draw
         )

@@ -1,9 +1,9 @@
 """Original and anonymized utterances side by side: what every figure of usefulness is given."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from voxrisk.corpus import Utterance
 from voxrisk.types import Estimate, InputError
@@ -13,6 +13,7 @@ SHOWN = 10
 BySide = dict[str, Estimate]  # "original", "anonymized"
 Cells = dict[str, list[Any]]  # column of utterances.csv → a cell for each utterance
 Measured = tuple[dict[str, BySide], Cells]
+Mark = TypeVar("Mark")
 
 
 class MissingFigureError(Exception):
@@ -32,7 +33,7 @@ class Pairs:
         compat: Whose way of computing a figure is repeated, or None.
         draw: ``resamples``, ``seed`` and ``confidence`` of the intervals.
         work: ``journal`` and ``workers``.
-        marked: Utterances whose naturalness is marked, the slowest figure by far; None: all.
+        marked: Utterances that networks mark, which is slow; None: all.
         memo: What one figure has found and another needs.
     """
 
@@ -57,8 +58,26 @@ class Pairs:
         """All original utterances, then all anonymized ones: one go for the workers."""
         return [*self.original, *self.anonymized]
 
+    @property
+    def places(self) -> list[int]:
+        """Which utterances networks mark."""
+        rows = enumerate(self.original)
+        return [i for i, row in rows if self.marked is None or row.utterance in self.marked]
 
-def by_side(values: Sequence[Any]) -> dict[str, Sequence[Any]]:
+    def marks(self, rate: Callable[..., Sequence[Mark]]) -> dict[str, Sequence[Mark]]:
+        """What ``rate`` says of each marked utterance, by side."""
+        both = [side[i] for side in (self.original, self.anonymized) for i in self.places]
+        return by_side(rate(both, **self.work))
+
+    def column(self, marks: Sequence[Any]) -> list[Any]:
+        """Marks of the marked utterances as a column for all: nothing beside the others."""
+        cells: list[Any] = [None] * len(self.original)
+        for i, mark in zip(self.places, marks, strict=True):
+            cells[i] = mark
+        return cells
+
+
+def by_side(values: Sequence[Mark]) -> dict[str, Sequence[Mark]]:
     """Values of original utterances, then of as many anonymized ones, by side.
 
     >>> by_side([1, 2, 3, 4])

@@ -20,7 +20,7 @@ from voxrisk.journal import hash_of, resumable
 from voxrisk.models import MODELS, model_path
 from voxrisk.types import InputError, require
 from voxrisk.utility.estimates import ratio_estimate
-from voxrisk.utility.pairs import BySide, Cells, Measured, Pairs, by_side
+from voxrisk.utility.pairs import BySide, Cells, Measured, Pairs
 
 WINDOW = 144_160  # samples, 9.01 s
 SILENCE = 1e-4  # largest sample of a file that holds nothing: three steps of 16-bit audio
@@ -117,20 +117,23 @@ def _rate(compat: str | None, row: Utterance) -> list[Any]:
 
 
 def measure_quality(pairs: Pairs) -> Measured:
-    """Mean marks for the whole, the speech and the background, before and after."""
+    """Mean marks for the whole, the speech and the background, before and after.
+
+    Of all utterances, or of those that are to be marked.
+    """
     names = {"dnsmos": "overall", "dnsmos_signal": "signal", "dnsmos_background": "background"}
     compat = pairs.compat if pairs.compat == COMPAT else None
     estimates: dict[str, BySide] = {name: {} for name in names}
     cells: Cells = {}
-    marked = rate_quality(pairs.both, compat=compat, **pairs.work)
-    for side, marks in by_side(marked).items():
+    speakers = [pairs.original[i].speaker for i in pairs.places]
+    for side, marks in pairs.marks(functools.partial(rate_quality, compat=compat)).items():
         for name, mark in names.items():
             values = [getattr(m, mark) for m in marks]
-            cells[f"{name}_{side}"] = values
+            cells[f"{name}_{side}"] = pairs.column(values)
             estimates[name][side] = ratio_estimate(
                 name,
                 values,
-                pairs.speakers,
+                speakers,
                 chance=LOWEST_MARK,
                 source=SOURCE,
                 n={"silent": sum(m.silent for m in marks)},
