@@ -55,9 +55,18 @@ def own_scores(enroll: Floats, trial: Floats, own: Ints) -> Floats:
 
 @compiled
 def count_at_least(
-    scores: Scores, slack: float, enroll: Floats, trial: Floats, own: Ints, mine: Floats, out: Ints
+    scores: Scores,
+    first: int,
+    slack: float,
+    enroll: Floats,
+    trial: Floats,
+    mine: Floats,
+    out: Ints,
 ) -> None:
-    """For each trial (row of scores): how many others score at least as high as its own speaker."""
+    """Add to ``out``, for each trial (row of scores), how many score at least as high as ``mine``.
+
+    The columns are enrolled speakers from ``first`` on. The own speaker is as high as itself.
+    """
     for j in range(scores.shape[0]):
         # In the precision of the scores, which is twice as quick; no bound gets nearer by that.
         margin = slack + abs(mine[j]) * 2.0**-23 if slack >= 0 else 0.0
@@ -79,8 +88,8 @@ def count_at_least(
             if possible > certain:
                 for i in range(part.size):
                     if below <= part[i] <= above:
-                        n += inner(enroll[start + i], trial[j]) >= mine[j]
-        out[j] = n - 1  # the own speaker is as high as itself
+                        n += inner(enroll[first + start + i], trial[j]) >= mine[j]
+        out[j] += n
 
 
 @compiled
@@ -178,6 +187,7 @@ def _place(
 @compiled
 def count_between(
     scores: Scores,
+    first: int,
     slack: float,
     enroll: Floats,
     trial: Floats,
@@ -189,17 +199,18 @@ def count_between(
 ) -> None:
     """Count the nontargets of some trials in each gap and at each target score.
 
-    ``out (3 · targets + 2,)`` is indexed by place; only its first ``2 · targets + 1`` entries mean
-    anything. As :func:`_place` for every score, but in four short loops without branches that must
-    be guessed: buckets, counts, scores near a target, scores too near. Unsigned numbers, because
-    signed ones are asked whether they are negative; a tile of columns at a time, and those too near
-    after all others of it, because their vectors are then at hand.
+    The columns of the scores are enrolled speakers from ``first`` on. ``out (3 · targets + 2,)`` is
+    indexed by place; only its first ``2 · targets + 1`` entries mean anything. As :func:`_place`
+    for every score, but in four short loops without branches that must be guessed: buckets, counts,
+    scores near a target, scores too near. Unsigned numbers, because signed ones are asked whether
+    they are negative; a tile of columns at a time, and those too near after all others of it,
+    because their vectors are then at hand.
     """
     unclear = np.uint32(2 * target.size - 1)
     margin = max(slack, 0.0)
     scale, shift, lowest, last = ruler[0], ruler[1], ruler[2], ruler[3]
     tile = 512
-    room = 16384
+    room = 4096
     bucket = np.empty(tile, dtype=np.uint32)
     near = np.empty(tile + 1, dtype=np.uint32)
     too_near = np.empty((room + tile + 1, 3), dtype=np.uint32)  # row, column of the tile, target
@@ -228,18 +239,22 @@ def count_between(
                 m += np.uint64(doubtful)
             if m >= room or j == scores.shape[0] - 1:
                 for k in range(m):
-                    r, i, first = too_near[k, 0], start + too_near[k, 1], np.uint64(too_near[k, 2])
-                    out[_settled(scores[r, i], first, slack, enroll, i, trial, r, target)] += 1
+                    r, i, f = too_near[k, 0], start + too_near[k, 1], np.uint64(too_near[k, 2])
+                    x = scores[r, i]
+                    out[_settled(x, f, slack, enroll, first + i, trial, r, target)] += 1
                 m = np.uint64(0)
     # The own speakers went through with the others: they are taken out again.
     for j in range(scores.shape[0]):
-        x = scores[j, own[j]]
-        out[_place(x, slack, enroll, own[j], trial, j, target, ruler, code)] -= 1
+        i = own[j] - first
+        if 0 <= i < scores.shape[1]:
+            x = scores[j, i]
+            out[_place(x, slack, enroll, own[j], trial, j, target, ruler, code)] -= 1
 
 
 @compiled
 def places_of(
     scores: Scores,
+    first: int,
     slack: float,
     enroll: Floats,
     trial: Floats,
@@ -249,11 +264,17 @@ def places_of(
     columns: NDArray[np.int32],
     out: NDArray[np.int32],
 ) -> None:
-    """Where the scores of some chosen pairs lie; the pairs are those of the bootstrap."""
+    """Where the scores of some chosen pairs lie; the pairs are those of the bootstrap.
+
+    The columns of the scores are enrolled speakers from ``first`` on; ``columns`` rise in each row.
+    """
+    stop = first + scores.shape[1]
     for j in range(scores.shape[0]):
-        for c in range(columns.shape[1]):
+        for c in range(np.searchsorted(columns[j], first), columns.shape[1]):
             i = columns[j, c]
-            x = scores[j, i]
+            if i >= stop:
+                break
+            x = scores[j, i - first]
             out[j, c] = _place(x, slack, enroll, i, trial, j, target, ruler, code)
 
 

@@ -11,6 +11,7 @@ Interspeech 2025, Eqs 3 and 4.
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
@@ -19,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.measure import _pairs
+from voxrisk.measure._one_core import one_blas_thread
 from voxrisk.measure._streams import draw_again, numbered_streams
 from voxrisk.measure.conversations import Floats, Ints
 from voxrisk.measure.curve import Roc
-from voxrisk.measure.scorers import Pairs, Scores, Spread, here, n_threads, run, sealed, share
+from voxrisk.measure.scorers import TILE, Pairs, Spread, here, n_threads, run, sealed, share
 from voxrisk.types import InputError
 
 _BUCKETS = 1 << 17
@@ -147,30 +149,41 @@ class _Comparison:
 
     def __call__(self, rows: slice, threads: int | None) -> tuple[Ints, NDArray[np.int32], Ints]:
         """Of some trials: others at least as high, places of the chosen ones, counts of all."""
-        pairs, own, first = self.pairs.sealed(), sealed(self.own), rows.start
+        pairs, own, start = self.pairs.sealed(), sealed(self.own), rows.start
         mine, columns = sealed(self.mine), sealed(self.columns)
         target, ruler, code = self.table
         near, table = self.near, (sealed(target), sealed(ruler), sealed(code))
-        higher = np.empty(rows.stop - first, dtype=np.int64)
+        higher = np.full(rows.stop - start, -1, dtype=np.int64)  # the own speaker counts as well
         places = np.empty((higher.size, columns.shape[1]), dtype=np.int32)
         counts = np.zeros(3 * target.size, dtype=np.int64)
         lock = Lock()
+        # Each thread multiplies for itself; a scorer of the user's is asked by one at a time.
+        asking = nullcontext() if pairs.slack >= 0 else Lock()
 
-        def work(scores: Scores, start: int, part: slice) -> None:
-            at = slice(start + part.start, start + part.stop)
-            out = slice(at.start - first, at.stop - first)
-            these, trial, right = scores[part], pairs.rows(at), pairs.right
+        def count(part: slice) -> None:
             found = np.zeros_like(counts)
-            _pairs.count_at_least(these, pairs.slack, right, trial, own[at], mine[at], higher[out])
-            _pairs.count_between(these, near, right, trial, own[at], *table, found)
-            _pairs.places_of(these, near, right, trial, *table, columns[at], places[out])
+            tiles = pairs.tiles(slice(start + part.start, start + part.stop))
+            while True:
+                with asking:
+                    tile = next(tiles, None)
+                if tile is None:
+                    break
+                at, first, scores = tile
+                out = slice(at.start - start, at.stop - start)
+                trial, right = pairs.rows(at), pairs.right
+                _pairs.count_at_least(
+                    scores, first, pairs.slack, right, trial, mine[at], higher[out]
+                )
+                _pairs.count_between(scores, first, near, right, trial, own[at], *table, found)
+                _pairs.places_of(
+                    scores, first, near, right, trial, *table, columns[at], places[out]
+                )
             with lock:
                 np.add(counts, found, out=counts)
 
         workers = n_threads(threads or self.threads)
-        with ThreadPoolExecutor(workers) as pool:
-            for block, scores in pairs.blocks(megabytes=128, within=rows):
-                run(pool, partial(work, scores, block.start), len(scores), workers)
+        with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
+            run(pool, count, higher.size, max(workers, -(-higher.size // TILE)))
         return higher, places, counts
 
 

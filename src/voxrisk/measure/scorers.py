@@ -20,6 +20,7 @@ from voxrisk.types import InputError
 
 Floats = NDArray[np.float64]
 Scores = NDArray[np.floating]
+TILE = 512  # rows and columns: a megabyte of scores
 
 
 @runtime_checkable
@@ -76,6 +77,25 @@ class Pairs:
             part = slice(start, min(start + step, last))
             yield part, self.scores(part, None if room is None else room[: part.stop - start])
 
+    def tiles(self, within: slice) -> Iterator[tuple[slice, int, Scores]]:
+        """Scores of some rows, some columns at a time: rows, first column, and their scores.
+
+        What one tile holds stays in a cache. Ready scores come as they are. Each tile is written
+        over by the next; threads may have some each.
+        """
+        if not isinstance(self.scores, _Products):
+            for rows, scores in self.blocks(128, within):
+                yield rows, 0, scores
+            return
+        room = np.empty(TILE * TILE, np.float32)
+        for start in range(within.start, within.stop, TILE):
+            rows = slice(start, min(start + TILE, within.stop))
+            for first in range(0, self.shape[1], TILE):
+                columns = slice(first, min(first + TILE, self.shape[1]))
+                shape = (rows.stop - start, columns.stop - first)
+                out = room[: shape[0] * shape[1]].reshape(shape)
+                yield rows, first, self.scores(rows, out, columns)
+
     def at(self, column: NDArray[np.int64]) -> Floats:
         """``(rows,)`` exact score of each row at one column of its own."""
         if self.slack >= 0:
@@ -104,8 +124,8 @@ class _Products:
     left: NDArray[np.float32]
     right: NDArray[np.float32]
 
-    def __call__(self, part: slice, out: Scores | None) -> Scores:
-        return np.matmul(self.left[part], self.right.T, out=out)
+    def __call__(self, part: slice, out: Scores | None, columns: slice = slice(None)) -> Scores:
+        return np.matmul(self.left[part], self.right[columns].T, out=out)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
