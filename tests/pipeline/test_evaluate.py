@@ -266,6 +266,22 @@ def test_damaged_stages_are_noticed_and_the_results_stay_the_same(
     assert "hashes.json: 1 damaged lines" in caplog.text
 
 
+def test_a_stage_that_was_begun_otherwise_is_begun_anew(
+    corpus: Path, run: tuple[Path, Results], tmp_path: Path
+) -> None:
+    """As an older version may leave it: nobody could say --force to a folder of stages."""
+    shutil.copytree(run[0] / "stages", tmp_path / "stages")
+    (stage,) = (tmp_path / "stages").glob("anonymize-*/speech")
+    record = json.loads((stage / "run.json").read_text())
+    (stage / "run.json").write_text(json.dumps({**record, "jobs": "others"}))
+    for path in [p for p in stage.parent.iterdir() if p.is_file()]:
+        path.unlink()  # what says that it is finished
+    evaluate_speech(chosen(corpus), tmp_path / "run", stages=tmp_path / "stages")
+    again, before = (f / "results.json" for f in (tmp_path / "run", run[0]))
+    assert again.read_bytes() == before.read_bytes()
+    assert json.loads((stage / "run.json").read_text()) == record
+
+
 def test_the_written_yaml_repeats_the_run(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,10 +1,13 @@
 """The speech of an evaluation: original and anonymized, paired by id, without broken files."""
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from voxrisk.corpus import Utterance, read_corpus
 from voxrisk.corpus.audio import audio_seconds
@@ -135,7 +138,7 @@ def anonymize_stage(
     """Anonymize ``rows`` as the evaluation says; attackers draw with a seed of their own."""
     from voxrisk.protect.anonymizers import named_tool
     from voxrisk.protect.own_code import own_code
-    from voxrisk.protect.run import TIMES, anonymize
+    from voxrisk.protect.run import TIMES, AnotherRunError, anonymize
 
     name = name or chosen.anonymizer or ""
     name, options = named_tool(name, chosen.options if name == chosen.anonymizer else {})
@@ -155,16 +158,14 @@ def anonymize_stage(
         inputs["code"] = code
 
     def make(folder: Path) -> None:
-        anonymize(
-            rows,
-            folder / "speech",
-            name,
-            options=options,
-            targets=targets,
-            select=chosen.select,
-            per=per,
-            seed=seed,
-        )
+        choices: dict[str, Any] = {"select": chosen.select, "per": per, "seed": seed}
+        speech = partial(anonymize, rows, folder / "speech", name, options=options, **choices)
+        try:
+            speech(targets=targets)
+        except AnotherRunError:
+            # Begun and not ended by an older version, or where targets were chosen otherwise.
+            shutil.rmtree(folder / "speech")
+            speech(targets=targets)
 
     label = f"{purpose} speech with {shown_tool(name)}"
     folder = stages.run("anonymize", inputs, make, label=label, speech=rows, what=shown_tool(name))

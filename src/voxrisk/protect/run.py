@@ -282,6 +282,10 @@ def _file(utterance: str) -> Path:
     return Path("audio") / file_name(utterance, ".flac")
 
 
+class AnotherRunError(InputError):
+    """The output folder holds speech that was made in another way."""
+
+
 def _open_run(
     out: Path, settings: Mapping[str, Any], sources: str, *, force: bool, fresh: bool = False
 ) -> bool:
@@ -303,7 +307,7 @@ def _open_run(
             output_folder(out, force=force)
         except InputError as error:
             if record.is_file():
-                raise InputError(
+                raise AnotherRunError(
                     f"{out} holds another run ({record.name} differs: the speech, the options, or "
                     "your code); choose another folder or add --force"
                 ) from error
