@@ -69,7 +69,7 @@ def arrived(course: Course, seconds: float) -> str:
     """What a run took beside what it was said to take.
 
     >>> arrived(Course([Step("measure")]), 32.0)
-    'took 32 s; 1 s were expected'
+    'took 32 s; 8 s were expected'
     """
     return f"took {duration(seconds)}; {duration(course.beforehand)} were expected"
 
