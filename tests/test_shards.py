@@ -50,6 +50,22 @@ def test_a_killed_worker_is_replaced_where_workers_are_kept() -> None:
         assert list(run(double, range(3), workers=2)) == [0, 2, 4]
 
 
+def threads_of(name: str) -> str | None:
+    """What a library of matrix products would ask for."""
+    return os.environ.get(name)
+
+
+def test_workers_compute_with_one_thread_unless_told_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """NumPy would take all cores in each of them."""
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    names = ["OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"]
+    assert list(run(threads_of, names, workers=2)) == ["1", "3"]
+    assert "OPENBLAS_NUM_THREADS" not in os.environ
+
+
 def dies(item: int) -> int:
     if item == 5:
         os.kill(os.getpid(), signal.SIGKILL)  # as the system does when memory runs out

@@ -10,7 +10,13 @@ from hypothesis.extra.numpy import arrays
 from legal_eval import linkability as oracle
 from legal_eval.io import ScoreMatrix
 
-from voxrisk.measure import expected_disclosure, rocch_eer, worst_case_disclosure
+from voxrisk.measure import (
+    expected_disclosure,
+    linking,
+    rocch_eer,
+    scorers,
+    worst_case_disclosure,
+)
 from voxrisk.measure.conversations import conversations, halves, speaker_means
 from voxrisk.measure.linking import (
     Ranking,
@@ -56,6 +62,20 @@ def test_counting_in_blocks_equals_comparing_every_pair(enroll, trial, own) -> N
         pairs(trial, enroll, enroll_rows=False, scorer=lambda e, t: e @ t.T),
     ):
         same(rank_trials(route, own, threads=2), *expected)
+
+
+@pytest.mark.parametrize("tile", [3, 7, 16])
+def test_tiles_of_any_size_give_the_same(tile: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Own speakers, ties and pairs of the bootstrap fall into every tile, and beside its edge."""
+    rng = np.random.default_rng(tile)
+    enroll, trial = (rng.integers(-4, 5, (n, 4)) / 4 for n in (50, 40))  # products are exact
+    own = rng.integers(0, 50, 40)
+    whole = rank_trials(pairs(trial, enroll, enroll_rows=False), own)
+    for module in (scorers, linking):
+        monkeypatch.setattr(module, "TILE", tile)
+    found = rank_trials(pairs(trial, enroll, enroll_rows=False), own, threads=2)
+    same(found, *brute(trial @ enroll.T, own))
+    assert (found.places == whole.places).all()
 
 
 @settings(max_examples=60, deadline=None)
