@@ -64,6 +64,17 @@ def test_counting_in_blocks_equals_comparing_every_pair(enroll, trial, own) -> N
         same(rank_trials(route, own, threads=2), *expected)
 
 
+@pytest.mark.parametrize("power", [-1000, -130, -20, 20, 130, 900])
+def test_the_unit_of_scores_changes_no_count(power: int) -> None:
+    """Also far beyond what single precision holds."""
+    rng = np.random.default_rng(0)
+    scores, own = rng.normal(size=(40, 50)), rng.integers(0, 50, 40)
+    whole, found = (rank_trials(ready(s), own) for s in (scores, scores * 2.0**power))
+    assert (found.higher == whole.higher).all()
+    assert (found.roc.gap == whole.roc.gap).all()
+    assert (found.places == whole.places).all()
+
+
 @pytest.mark.parametrize("tile", [3, 7, 16])
 def test_tiles_of_any_size_give_the_same(tile: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Own speakers, ties and pairs of the bootstrap fall into every tile, and beside its edge."""

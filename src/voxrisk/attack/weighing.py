@@ -18,7 +18,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.measure._one_core import lowest
+from voxrisk.measure.one_core import lowest
 
 Floats: TypeAlias = NDArray[np.float64]
 GAIN = 0.005  # of the loss: a member that gains less is left out

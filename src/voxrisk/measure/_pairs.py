@@ -69,7 +69,7 @@ def count_at_least(
     """
     for j in range(scores.shape[0]):
         # In the precision of the scores, which is twice as quick; no bound gets nearer by that.
-        margin = slack + abs(mine[j]) * 2.0**-23 if slack >= 0 else 0.0
+        margin = 1.001 * slack + abs(mine[j]) * 2.0**-23 if slack >= 0 else 0.0
         above = scores.dtype.type(mine[j] + margin)
         below = scores.dtype.type(mine[j] - margin)
         n = 0
@@ -124,11 +124,13 @@ def fine_ruler(ruler: Floats) -> NDArray[np.floating]:
     """The ruler in single precision, which is quicker, where that is fine enough.
 
     A ruler is scale, shift, lowest and highest bucket: the bucket of a score is ``score · scale +
-    shift``. Four roundings may shift it, by less than a tenth of a bucket altogether.
+    shift``. Four roundings may shift it, by less than a tenth of a bucket altogether. A scale that
+    single precision does not hold, because scores are tiny or huge, would shift it anywhere.
     """
-    _, shift, _, last = ruler
+    scale, shift, _, last = ruler
     farthest = max(abs(shift), abs(last - shift))  # the highest |score · scale| between the ends
-    return ruler.astype(np.float32) if (3 * farthest + last) * 2.0**-24 < 0.1 else ruler
+    fine = 1e-30 < scale < 1e30 and (3 * farthest + last) * 2.0**-24 < 0.1
+    return ruler.astype(np.float32) if fine else ruler
 
 
 @compiled

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.measure import _pairs
-from voxrisk.measure._one_core import one_blas_thread
 from voxrisk.measure._streams import draw_again, numbered_streams
 from voxrisk.measure.conversations import Floats, Ints
 from voxrisk.measure.curve import Roc
+from voxrisk.measure.one_core import one_blas_thread
 from voxrisk.measure.scorers import TILE, Pairs, Spread, here, n_threads, run, sealed, share
 from voxrisk.types import InputError
 
@@ -157,8 +157,10 @@ class _Comparison:
         places = np.empty((higher.size, columns.shape[1]), dtype=np.int32)
         counts = np.zeros(3 * target.size, dtype=np.int64)
         lock = Lock()
-        # Each thread multiplies for itself; a scorer of the user's is asked by one at a time.
-        asking = nullcontext() if pairs.slack >= 0 else Lock()
+        # Each thread multiplies for itself; a scorer of the user's, which may use all cores, is
+        # asked by one at a time.
+        own_product = pairs.slack >= 0
+        asking = nullcontext() if own_product else Lock()
 
         def count(part: slice) -> None:
             found = np.zeros_like(counts)
@@ -182,7 +184,8 @@ class _Comparison:
                 np.add(counts, found, out=counts)
 
         workers = n_threads(threads or self.threads)
-        with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
+        alone = one_blas_thread() if own_product else nullcontext()
+        with alone, ThreadPoolExecutor(workers) as pool:
             run(pool, count, higher.size, max(workers, -(-higher.size // TILE)))
         return higher, places, counts
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from voxrisk.measure._one_core import lowest
+from voxrisk.measure.one_core import lowest
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from voxrisk.corpus import Utterance, read_corpus
 from voxrisk.corpus.audio import audio_seconds
@@ -158,14 +157,23 @@ def anonymize_stage(
         inputs["code"] = code
 
     def make(folder: Path) -> None:
-        choices: dict[str, Any] = {"select": chosen.select, "per": per, "seed": seed}
-        speech = partial(anonymize, rows, folder / "speech", name, options=options, **choices)
+        begin = partial(
+            anonymize,
+            rows,
+            folder / "speech",
+            name,
+            options=options,
+            targets=targets,
+            select=chosen.select,
+            per=per,
+            seed=seed,
+        )
         try:
-            speech(targets=targets)
+            begin()
         except AnotherRunError:
             # Begun and not ended by an older version, or where targets were chosen otherwise.
             shutil.rmtree(folder / "speech")
-            speech(targets=targets)
+            begin()
 
     label = f"{purpose} speech with {shown_tool(name)}"
     folder = stages.run("anonymize", inputs, make, label=label, speech=rows, what=shown_tool(name))

@@ -54,11 +54,6 @@ class Pairs:
         return [row.speaker for row in self.original]
 
     @property
-    def both(self) -> list[Utterance]:
-        """All original utterances, then all anonymized ones: one go for the workers."""
-        return [*self.original, *self.anonymized]
-
-    @property
     def places(self) -> list[int]:
         """Which utterances networks mark."""
         rows = enumerate(self.original)
