@@ -75,7 +75,8 @@ def test_a_figure_is_one_row(new_figure: None, tmp_path: Path) -> None:
 
 def loudness(pairs: Pairs) -> Measured:
     """How much louder the speech became, in dB: what a file of a new figure would hold."""
-    levels = [np.log10(np.mean(read_audio(row) ** 2) + 1e-12) * 10 for row in pairs.both]
+    rows = [*pairs.original, *pairs.anonymized]
+    levels = [np.log10(np.mean(read_audio(row) ** 2) + 1e-12) * 10 for row in rows]
     sides = by_side(levels)
     change = np.subtract(sides["anonymized"], sides["original"]).tolist()
     estimate = ratio_estimate(

@@ -75,6 +75,18 @@ def test_the_unit_of_scores_changes_no_count(power: int) -> None:
     assert (found.places == whole.places).all()
 
 
+def test_buckets_that_fill_up_lose_nothing() -> None:
+    """Scores of two values, more than 2¹⁵ of each: in a bucket of their own, and at a target."""
+    own = np.array([1, 2, 3] * 100)
+    scores = np.full((300, 800), 0.25)
+    scores[:, 400:] = 0.5
+    scores[np.arange(300), own] = np.tile([0.5, 0.75, 1.0], 100)
+    found = rank_trials(ready(scores), own, threads=1)
+    assert found.roc.score.tolist() == [0.5, 0.75, 1.0]
+    assert found.roc.gap.tolist() == [300.0 * 399, 0.0, 0.0, 0.0]
+    assert found.roc.equal.tolist() == [300.0 * 400, 0.0, 0.0]
+
+
 @pytest.mark.parametrize("tile", [3, 7, 16])
 def test_tiles_of_any_size_give_the_same(tile: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Own speakers, ties and pairs of the bootstrap fall into every tile, and beside its edge."""

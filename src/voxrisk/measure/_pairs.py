@@ -17,6 +17,7 @@ from voxrisk.measure._compiled import compiled, compiled_in_any_order
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Codes = NDArray[np.uint32]
+Tally = NDArray[np.uint16]
 Scores = NDArray[np.floating]
 
 
@@ -72,15 +73,15 @@ def count_at_least(
         margin = 1.001 * slack + abs(mine[j]) * 2.0**-23 if slack >= 0 else 0.0
         above = scores.dtype.type(mine[j] + margin)
         below = scores.dtype.type(mine[j] - margin)
-        n = 0
+        n = np.int64(0)
         # Count in short stretches; only a stretch with a doubtful score is looked at again.
         for start in range(0, scores.shape[1], 256):
             part = scores[j, start : start + 256]
-            certain = 0
-            possible = 0
+            certain = np.uint32(0)  # half as wide, so that twice as many are added at once
+            possible = np.uint32(0)
             for i in range(part.size):
-                certain += part[i] > above
-                possible += part[i] >= below
+                certain = np.uint32(certain + np.uint32(part[i] > above))
+                possible = np.uint32(possible + np.uint32(part[i] >= below))
             if slack < 0:
                 n += possible
                 continue
@@ -92,45 +93,73 @@ def count_at_least(
         out[j] += n
 
 
-@compiled
-def bucket_table(target: Floats, slack: float, buckets: int) -> tuple[Floats, Floats, Codes]:
+def bucket_table(
+    target: Floats, slack: float, buckets: int
+) -> tuple[Floats, NDArray[np.floating], Codes]:
     """Cut the range of the target scores into equal buckets and say where a score in each lies.
 
     A score lies at place 2i in the gap below target i, at 2i + 1 if it equals target i. Returns the
-    targets with an infinite one behind them; a ruler, see :func:`fine_ruler`; and for each bucket
-    (one more at either end) the place of every score in it; or, if some target is too near to tell,
-    ``2 · targets + 1`` and on top of it the first target that may matter.
+    targets with an infinite one behind them; a ruler; and for each bucket the place of every score
+    in it, or, if some target is too near to tell, ``2 · targets + 1`` and on top of it the first
+    target that may matter.
+
+    A ruler is where the first bucket begins, buckets for each unit of score, lowest and highest
+    bucket: the bucket of a score is ``(score - begin) · scale``. It is in single precision where
+    scores are. Three roundings then shift the bucket of a score, each by at most 2⁻²⁴ of their
+    number: with 2¹⁸ of them by less than a tenth of a bucket altogether.
     """
     margin = max(slack, 0.0)
-    width = (target[-1] - target[0] + 2.0 * margin) / (buckets - 2)
+    kind = np.float32 if slack >= 0 else np.float64
+    low, high = target[0] - margin, target[-1] + margin
+    # Where scores are tiny or huge, single precision does not hold what is needed.
+    if not 1e-30 < max(abs(low), abs(high)) < 1e30 or high - low < 1e-30:
+        kind = np.float64
+    begin = np.nextafter(kind(low), kind(-np.inf))
+    width = (high - float(begin)) / (buckets - 3)
     if width < 1e-300:  # all targets are equal: any width will do
         width = 1.0
-    low = target[0] - margin - width
-    code = np.empty(buckets + 2, dtype=np.uint32)
-    start = 0
-    end = 0
-    for b in range(buckets + 2):
-        # A tenth of a bucket on either side makes up for rounding in the index of a score.
-        while start < target.size and target[start] + margin < low + (b - 1.1) * width:
-            start += 1
-        while end < target.size and target[end] - margin <= low + (b + 0.1) * width:
-            end += 1
-        code[b] = 2 * start if start == end else 2 * target.size + 1 + start
-    ruler = np.array([1.0 / width, 1.0 - low / width, 0.0, code.size - 1.0])
+    begin = kind(float(begin) - width)
+    code = _bucket_codes(target, margin, float(begin), width, buckets)
+    ruler: NDArray[np.floating] = np.array([begin, 1.0 / width, 0.0, buckets - 1.0], kind)
     return np.append(target, np.inf), ruler, code
 
 
-def fine_ruler(ruler: Floats) -> NDArray[np.floating]:
-    """The ruler in single precision, which is quicker, where that is fine enough.
+@compiled
+def _bucket_codes(target: Floats, margin: float, begin: float, width: float, buckets: int) -> Codes:
+    code = np.empty(buckets, dtype=np.uint32)
+    start = 0
+    end = 0
+    for b in range(buckets):
+        # A tenth of a bucket on either side makes up for rounding in the index of a score. The
+        # first and the last bucket also have all that lies beyond them.
+        if b > 0:
+            while start < target.size and target[start] + margin < begin + (b - 0.1) * width:
+                start += 1
+        while end < target.size and target[end] - margin <= begin + (b + 1.1) * width:
+            end += 1
+        code[b] = 2 * start if start == end else 2 * target.size + 1 + start
+    return code
 
-    A ruler is scale, shift, lowest and highest bucket: the bucket of a score is ``score · scale +
-    shift``. Four roundings may shift it, by less than a tenth of a bucket altogether. A scale that
-    single precision does not hold, because scores are tiny or huge, would shift it anywhere.
-    """
-    scale, shift, _, last = ruler
-    farthest = max(abs(shift), abs(last - shift))  # the highest |score · scale| between the ends
-    fine = 1e-30 < scale < 1e30 and (3 * farthest + last) * 2.0**-24 < 0.1
-    return ruler.astype(np.float32) if fine else ruler
+
+FULL = np.uint16(1 << 15)
+
+
+@compiled
+def empty_tally(code: Codes, n_targets: int) -> Tally:
+    """How many scores each bucket has: none. Those that tell no place are marked as full."""
+    tally = np.zeros(code.size, dtype=np.uint16)
+    for b in range(code.size):
+        if code[b] > 2 * n_targets:
+            tally[b] = FULL
+    return tally
+
+
+@compiled
+def close_tally(tally: Tally, code: Codes, out: Ints) -> None:
+    """Add what is in the buckets to the counts of their places."""
+    for b in range(tally.size):
+        if tally[b] < FULL:
+            out[code[b]] += tally[b]
 
 
 @compiled
@@ -173,7 +202,7 @@ def _place(
     code: Codes,
 ) -> np.uint64:
     """Where one score lies that is known within ``slack``."""
-    found = code[np.uint32(min(max(x * ruler[0] + ruler[1], ruler[2]), ruler[3]))]
+    found = code[np.uint32(min(max((x - ruler[0]) * ruler[1], ruler[2]), ruler[3]))]
     unclear = np.uint32(2 * target.size - 1)
     if found < unclear:
         return np.uint64(found)
@@ -197,20 +226,22 @@ def count_between(
     target: Floats,
     ruler: NDArray[np.floating],
     code: Codes,
+    tally: Tally,
     out: Ints,
 ) -> None:
     """Count the nontargets of some trials in each gap and at each target score.
 
-    The columns of the scores are enrolled speakers from ``first`` on. ``out (3 · targets + 2,)`` is
-    indexed by place; only its first ``2 · targets + 1`` entries mean anything. As :func:`_place`
-    for every score, but in four short loops without branches that must be guessed: buckets, counts,
-    scores near a target, scores too near. Unsigned numbers, because signed ones are asked whether
-    they are negative; a tile of columns at a time, and those too near after all others of it,
-    because their vectors are then at hand.
+    The columns of the scores are enrolled speakers from ``first`` on. ``out (2 · targets + 1,)`` is
+    indexed by place; it is whole after :func:`close_tally`. As :func:`_place` for every score, but
+    in four short loops without branches that must be guessed: buckets, one more in each, scores
+    near a target, scores too near. A bucket that is full has the upper bit of its number set, as
+    have those that tell no place: one look at one number tells what is to be done with a score. A
+    tile of columns at a time, and scores too near after all others of it, because their vectors
+    are then at hand. Unsigned numbers, because signed ones are asked whether they are negative.
     """
     unclear = np.uint32(2 * target.size - 1)
     margin = max(slack, 0.0)
-    scale, shift, lowest, last = ruler[0], ruler[1], ruler[2], ruler[3]
+    begin, scale, lowest, last = ruler[0], ruler[1], ruler[2], ruler[3]
     tile = 512
     room = 4096
     bucket = np.empty(tile, dtype=np.uint32)
@@ -222,16 +253,22 @@ def count_between(
         for j in range(scores.shape[0]):
             row = scores[j, start:stop]
             for i in range(row.size):
-                bucket[i] = np.int32(min(max(row[i] * scale + shift, lowest), last))
+                bucket[i] = np.int32(min(max((row[i] - begin) * scale, lowest), last))
             n = np.uint64(0)
             for i in range(row.size):
-                c = code[bucket[i]]
-                out[c] += 1
+                count = np.uint16(tally[bucket[i]] + np.uint16(1))
+                tally[bucket[i]] = count
                 near[n] = i
-                n += np.uint64(c >= unclear)
+                n += np.uint64(count >> np.uint16(15))
             for k in range(n):
                 i = near[k]
-                f = np.uint64(code[bucket[i]] - unclear)
+                c = code[bucket[i]]
+                if c < unclear:
+                    out[c] += tally[bucket[i]]
+                    tally[bucket[i]] = 0
+                    continue
+                tally[bucket[i]] = FULL
+                f = np.uint64(c - unclear)
                 f += np.uint64(target[f] + margin < row[i])  # nearly always the one target there is
                 while target[f] + margin < row[i]:
                     f += np.uint64(1)

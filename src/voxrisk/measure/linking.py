@@ -24,10 +24,20 @@ from voxrisk.measure._streams import draw_again, numbered_streams
 from voxrisk.measure.conversations import Floats, Ints
 from voxrisk.measure.curve import Roc
 from voxrisk.measure.one_core import one_blas_thread
-from voxrisk.measure.scorers import TILE, Pairs, Spread, here, n_threads, run, sealed, share
+from voxrisk.measure.scorers import (
+    TILE,
+    Pairs,
+    Products,
+    Spread,
+    here,
+    n_threads,
+    run,
+    sealed,
+    share,
+)
 from voxrisk.types import InputError
 
-_BUCKETS = 1 << 17
+_BUCKETS = 1 << 18
 # Nontargets that the bootstrap weighs again and again. The target trials are hundreds of times
 # fewer, so the noise of this sample is far below the width of any interval.
 _RESAMPLED = 200_000
@@ -155,7 +165,7 @@ class _Comparison:
         near, table = self.near, (sealed(target), sealed(ruler), sealed(code))
         higher = np.full(rows.stop - start, -1, dtype=np.int64)  # the own speaker counts as well
         places = np.empty((higher.size, columns.shape[1]), dtype=np.int32)
-        counts = np.zeros(3 * target.size, dtype=np.int64)
+        counts = np.zeros(2 * target.size, dtype=np.int64)
         lock = Lock()
         # Each thread multiplies for itself; a scorer of the user's, which may use all cores, is
         # asked by one at a time.
@@ -164,6 +174,7 @@ class _Comparison:
 
         def count(part: slice) -> None:
             found = np.zeros_like(counts)
+            tally = _pairs.empty_tally(table[2], target.size - 1)
             tiles = pairs.tiles(slice(start + part.start, start + part.stop))
             while True:
                 with asking:
@@ -176,10 +187,13 @@ class _Comparison:
                 _pairs.count_at_least(
                     scores, first, pairs.slack, right, trial, mine[at], higher[out]
                 )
-                _pairs.count_between(scores, first, near, right, trial, own[at], *table, found)
+                _pairs.count_between(
+                    scores, first, near, right, trial, own[at], *table, tally, found
+                )
                 _pairs.places_of(
                     scores, first, near, right, trial, *table, columns[at], places[out]
                 )
+            _pairs.close_tally(tally, table[2], found)
             with lock:
                 np.add(counts, found, out=counts)
 
@@ -209,9 +223,8 @@ def rank_trials(
     """
     mine = pairs.at(own)
     target, times = np.unique(mine, return_counts=True)
-    near = _typical_slack(pairs, own, mine)
-    bounds, ruler, code = _pairs.bucket_table(target, near, _BUCKETS)
-    table = (bounds, _pairs.fine_ruler(ruler), code)
+    near = _typical_slack(pairs, own)
+    table = _pairs.bucket_table(target, near, _BUCKETS)
     columns = _other_columns(own, pairs.shape[1], seed)
     compare = _Comparison(pairs, own, mine, near, table, columns, threads)
     found = spread(compare, own.size, label="link")
@@ -223,7 +236,7 @@ def rank_trials(
     return Ranking(pairs.shape[1], own, mine, higher, roc, columns, places)
 
 
-def _typical_slack(pairs: Pairs, own: Ints, mine: Floats) -> float:
+def _typical_slack(pairs: Pairs, own: Ints) -> float:
     """How close a score may come to a target score before it is computed again for the ROC.
 
     The bound that holds for every conceivable vector is some fifty times the error that occurs, and
@@ -232,16 +245,17 @@ def _typical_slack(pairs: Pairs, own: Ints, mine: Floats) -> float:
     expected once in 4·10¹¹ scores, and it would matter for one score in a hundred: it would shift
     one nontarget by less than a millionth of a score unit.
     """
-    if pairs.slack < 0:
+    if not isinstance(pairs.scores, Products):
         return pairs.slack
     rows = slice(0, min(64, own.size))
-    scores = pairs.scores(rows, None).astype(np.float64)
-    errors = [scores[np.arange(len(scores)), own[rows]] - mine[rows]]
-    for shift in range(1, 9):
+    at = np.arange(rows.stop)
+    typical = 0.0
+    for shift in range(9):  # the own speaker first, then others far apart
         column = (own[rows] + shift * (pairs.shape[1] // 9)) % pairs.shape[1]
         exact = _pairs.own_scores(pairs.right, pairs.left[rows], column)
-        errors.append(scores[np.arange(len(scores)), column] - exact)
-    typical = max(float(np.sqrt(np.mean(e**2))) for e in errors)
+        with one_blas_thread():  # a second one would go on waiting for work, and hold up a core
+            error = pairs.scores(rows, None, column)[at, at] - exact
+        typical = max(typical, float(np.sqrt(np.mean(error**2))))
     slack: float = min(max(7.0 * typical, 2.0 * pairs.slack / pairs.right.shape[1]), pairs.slack)
     return slack
 

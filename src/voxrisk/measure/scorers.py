@@ -83,7 +83,7 @@ class Pairs:
         What one tile holds stays in a cache. Ready scores come as they are. Each tile is written
         over by the next; threads may have some each.
         """
-        if not isinstance(self.scores, _Products):
+        if not isinstance(self.scores, Products):
             for rows, scores in self.blocks(128, within):
                 yield rows, 0, scores
             return
@@ -118,13 +118,19 @@ _STUB: Floats = np.zeros((1, 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Products:
+class Products:
     """Scores as inner products, in single precision; a class, so that workers can be sent it."""
 
     left: NDArray[np.float32]
     right: NDArray[np.float32]
 
-    def __call__(self, part: slice, out: Scores | None, columns: slice = slice(None)) -> Scores:
+    def __call__(
+        self,
+        part: slice,
+        out: Scores | None,
+        columns: slice | NDArray[np.int64] = slice(None),
+    ) -> Scores:
+        """Of some rows against some columns."""
         return np.matmul(self.left[part], self.right[columns].T, out=out)
 
 
@@ -148,7 +154,7 @@ def pairs(rows: Floats, columns: Floats, *, enroll_rows: bool, scorer: Scorer = 
     # Rounding the vectors and summing d products in single precision: at most d + 2 roundings.
     slack = (left.shape[1] + 2) * 2.0**-24 * _longest(left) * _longest(right)
     shape = (len(rows), len(columns))
-    return Pairs(shape, slack, left, right, _Products(left32, right32))
+    return Pairs(shape, slack, left, right, Products(left32, right32))
 
 
 def ready(scores: Scores) -> Pairs:
