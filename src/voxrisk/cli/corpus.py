@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from voxrisk.cli.engine import Engine
+from voxrisk.cli.options import number
 from voxrisk.types import InputError
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def check(
         typer.Option(min=1, help="Sample rate all files should have; else the commonest."),
     ] = None,
     min_duration: Annotated[
-        float, typer.Option(min=0.0, help="Shorter utterances are a problem.")
+        float,
+        typer.Option(min=0.0, callback=number, help="Shorter utterances are a problem."),
     ] = 0.5,
     workers: Workers = None,
     engine: Engine = "local",

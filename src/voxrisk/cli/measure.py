@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from voxrisk.cli.options import Confidence
 from voxrisk.types import InputError
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def measure(
     resamples: Annotated[
         int, typer.Option(min=0, help="Draws of speakers behind the intervals; 0: no intervals.")
     ] = 1000,
-    confidence: Annotated[float, typer.Option(min=0.5, max=0.999)] = 0.95,
+    confidence: Confidence = 0.95,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
     allow_extra: Annotated[
         bool, typer.Option("--allow-extra", help="Leave out scores that no trial asks for.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from voxrisk.cli.engine import Engine
+from voxrisk.cli.options import Confidence
 from voxrisk.progress import log
 from voxrisk.types import InputError
 
@@ -80,7 +81,7 @@ def population(
     resamples: Annotated[
         int, typer.Option(min=0, help="Draws of speakers behind the intervals; 0: no intervals.")
     ] = 1000,
-    confidence: Annotated[float, typer.Option(min=0.5, max=0.999)] = 0.95,
+    confidence: Confidence = 0.95,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     workers: Annotated[int | None, typer.Option(min=1, help="Threads; default: all cores.")] = None,
     engine: Engine = "local",

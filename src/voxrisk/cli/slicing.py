@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from voxrisk.cli.engine import Engine
+from voxrisk.cli.options import Confidence
 
 if TYPE_CHECKING:
     from voxrisk.slicing_results import SlicingResults
@@ -87,7 +88,7 @@ def slicing(
     drawn: Annotated[int, typer.Option(min=2, help="Utterances in a draw.")] = 100,
     title: Annotated[str, typer.Option(help="Of the report.")] = "",
     seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
-    confidence: Annotated[float, typer.Option(min=0.5, max=0.999)] = 0.95,
+    confidence: Confidence = 0.95,
     reveal: Annotated[
         bool, typer.Option("--reveal-speakers", help="Name the corpus in results.")
     ] = False,

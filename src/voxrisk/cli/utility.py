@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from voxrisk.cli.engine import Engine
+from voxrisk.cli.options import Confidence
 
 if TYPE_CHECKING:
     from voxrisk.types import Estimate
@@ -43,7 +44,7 @@ def utility(
     resamples: Annotated[
         int, typer.Option(min=0, help="Draws of speakers behind the intervals; 0: no intervals.")
     ] = 1000,
-    confidence: Annotated[float, typer.Option(min=0.5, max=0.999)] = 0.95,
+    confidence: Confidence = 0.95,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes; default: all cores.")

@@ -1,18 +1,62 @@
-"""One decorator for the loops that must run at the speed of C."""
+"""One decorator for the loops that must run at the speed of C, and where their code is kept."""
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.caching import FunctionCache
+from numba.core.runtime.nrt import rtsys
 
 F = TypeVar("F", bound=Callable[..., object])
+# Versions of numba whose kept code was tried without what only its compiler needs.
+TRIED = ("0.68.",)
+
+
+class KeptCode(FunctionCache):
+    """Compiled code on disk, as numba keeps it, with two differences.
+
+    Numba asks whether the file of a function has changed, not whether those of the functions inside
+    it have: after an update, figures could come from loops of the version before. Here all files
+    with loops are part of the key.
+
+    And numba loads all it could ever compile before it looks whether there is something to compile:
+    a quarter of a second. What is not on disk is compiled as ever, and then that is loaded.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled code for these types, or None."""
+        if not numba.__version__.startswith(TRIED):
+            return super().load_overload(sig, target_context)
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return (*super()._index_key(sig, codegen), all_loops())
+
+
+@cache
+def all_loops() -> str:
+    """A digest of every file of this room that has a compiled function."""
+    room = sorted(files(__package__ or "").iterdir(), key=lambda file: file.name)
+    texts = [file.read_bytes() for file in room if file.name.endswith(".py")]
+    return sha256(b"\0".join(text for text in texts if b"\n@compiled" in text)).hexdigest()
 
 
 def compiled(function: F) -> F:
     """Compile with numba, once for each machine, releasing the GIL so that threads can share it."""
-    return cast(F, numba.njit(cache=True, nogil=True)(function))
+    return _kept(numba.njit(nogil=True), function)
 
 
 def compiled_in_any_order(function: F) -> F:
     """As :func:`compiled`, for sums whose last bits may depend on the machine."""
-    return cast(F, numba.njit(cache=True, nogil=True, fastmath={"reassoc"})(function))
+    return _kept(numba.njit(nogil=True, fastmath={"reassoc"}), function)
+
+
+def _kept(compiler: Callable[[F], Any], function: F) -> F:
+    dispatcher = compiler(function)
+    dispatcher._cache = KeptCode(function)
+    return cast(F, dispatcher)

@@ -17,6 +17,24 @@ Array = NDArray[Any]
 
 
 @compiled
+def sum_of(counts: Array) -> float:
+    """Their sum. ``counts.sum()`` is the same, but needs more of numba: a tenth of a second."""
+    found = 0.0
+    for i in range(counts.size):
+        found += counts[i]
+    return found
+
+
+@compiled
+def strongest(llr: Array) -> float:
+    """The largest magnitude."""
+    found = 0.0
+    for i in range(llr.size):
+        found = max(found, abs(llr[i]))
+    return found
+
+
+@compiled
 def interleave(target: Array, nontarget: Array) -> tuple[Array, Array, Array, Array]:
     """Count how two sorted arrays interleave: runs of targets, ties, gaps of nontargets."""
     n, m = target.size, nontarget.size
@@ -96,7 +114,7 @@ def pav(target: Array, equal: Array, gap: Array) -> tuple[Array, Array, Array]:
 @compiled
 def block_llr(bt: Array, bn: Array) -> Array:
     """Log-likelihood ratio of each block: log posterior odds less log prior odds."""
-    prior = np.log(bt.sum()) - np.log(bn.sum())
+    prior = np.log(sum_of(bt)) - np.log(sum_of(bn))
     llr = np.empty(bt.size)
     for b in range(bt.size):
         if bt[b] == 0.0:
@@ -119,7 +137,7 @@ def laplace_llr(bt: Array, bn: Array) -> Array:
     llr = np.zeros(b)
     if b == 1:
         return llr
-    prior = np.log(bt.sum()) - np.log(bn.sum())
+    prior = np.log(sum_of(bt)) - np.log(sum_of(bn))
     t = np.ones(b + 2)
     n = np.ones(b + 2)
     t[1:-1] = bt
@@ -149,7 +167,7 @@ def laplace_llr(bt: Array, bn: Array) -> Array:
 @compiled
 def rocch_eer(bt: Array, bn: Array) -> float:
     """Where the hull, from (false alarm 1, miss 0) to (0, 1), meets the diagonal."""
-    n_target, n_nontarget = bt.sum(), bn.sum()
+    n_target, n_nontarget = sum_of(bt), sum_of(bn)
     miss, alarm = 0.0, 1.0
     for b in range(bt.size):
         up, down = bt[b] / n_target, bn[b] / n_nontarget
@@ -170,7 +188,7 @@ def softplus_bits(x: float) -> float:
 @compiled
 def block_ece(bt: Array, bn: Array, llr: Array, log_odds: float) -> float:
     """Empirical cross-entropy (Eq. 4 of ZEBRA) in bits at one prior log-odds; inf where it must."""
-    n_target, n_nontarget = bt.sum(), bn.sum()
+    n_target, n_nontarget = sum_of(bt), sum_of(bn)
     for_target = for_nontarget = 0.0
     for b in range(bt.size):
         if bt[b] > 0.0:
@@ -204,7 +222,7 @@ def zebra_z(a: float) -> float:
 @compiled
 def expected_disclosure(bt: Array, bn: Array, llr: Array) -> float:
     """D_ECE (Eq. 6) in bits."""
-    n_target, n_nontarget = bt.sum(), bn.sum()
+    n_target, n_nontarget = sum_of(bt), sum_of(bn)
     total = 0.0
     for b in range(bt.size):
         if bt[b] > 0.0:
@@ -217,7 +235,7 @@ def expected_disclosure(bt: Array, bn: Array, llr: Array) -> float:
 @compiled
 def min_dcf(bt: Array, bn: Array, p_target: float, cost_miss: float, cost_alarm: float) -> float:
     """Least detection cost over the hull, as a share of the best blind decision's cost."""
-    n_target, n_nontarget = bt.sum(), bn.sum()
+    n_target, n_nontarget = sum_of(bt), sum_of(bn)
     miss, alarm = 0.0, 1.0
     a, b = cost_miss * p_target, cost_alarm * (1.0 - p_target)
     least = min(a, b)
@@ -232,7 +250,7 @@ def min_dcf(bt: Array, bn: Array, p_target: float, cost_miss: float, cost_alarm:
 @compiled
 def interpolated_eer(target: Array, equal: Array, gap: Array) -> float:
     """Where the ROC staircase, joined by straight lines, meets the diagonal."""
-    n_target, n_nontarget = target.sum(), equal.sum() + gap.sum()
+    n_target, n_nontarget = sum_of(target), sum_of(equal) + sum_of(gap)
     miss, alarm = 0.0, 1.0
     for g in range(2 * target.size + 1):
         if g % 2 == 0:
@@ -249,8 +267,8 @@ def interpolated_eer(target: Array, equal: Array, gap: Array) -> float:
 @compiled
 def kaldi_eer(target: Array, equal: Array, gap: Array) -> float:
     """The first target, from below, whose rank from below equals the nontargets' from above."""
-    n_target = np.int64(np.round(target.sum()))
-    n_nontarget = np.int64(np.round(equal.sum() + gap.sum()))
+    n_target = np.int64(sum_of(target) + 0.5)
+    n_nontarget = np.int64(sum_of(equal) + sum_of(gap) + 0.5)
     before = below = np.int64(0)
     for g in range(target.size):
         below += np.int64(gap[g])
@@ -268,7 +286,7 @@ def kaldi_eer(target: Array, equal: Array, gap: Array) -> float:
 @compiled
 def vertex_eer(target: Array, equal: Array, gap: Array) -> float:
     """False-alarm rate at the corner of the ROC where miss and false alarm differ least."""
-    n_target, n_nontarget = target.sum(), equal.sum() + gap.sum()
+    n_target, n_nontarget = sum_of(target), sum_of(equal) + sum_of(gap)
     miss, alarm = 0.0, n_nontarget
     best, at = 1.0, 1.0
     last_up, last_down = -1.0, -1.0

@@ -347,12 +347,13 @@ def resample_curve(
             target[run[j]] += w
             for c in range(columns.shape[1]):
                 nontarget[places[j, c]] += w * weights[r, columns[j, c]]
-        if target.sum() == 0.0 or nontarget.sum() == 0.0:
+        n_target, n_nontarget = _kernels.sum_of(target), _kernels.sum_of(nontarget)
+        if n_target == 0.0 or n_nontarget == 0.0:
             continue
         bt, bn, _ = _kernels.pav(target, nontarget[1::2], nontarget[0::2])
         out[r, 0] = _kernels.rocch_eer(bt, bn)
         out[r, 1] = _kernels.expected_disclosure(bt, bn, _kernels.block_llr(bt, bn))
         for s in range(others.size):
-            llr = _kernels.laplace_llr(bt, bn * (others[s] * target.sum() / nontarget.sum()))
-            out[r, 2 + s] = np.abs(llr).max() / np.log(10.0)
+            llr = _kernels.laplace_llr(bt, bn * (others[s] * n_target / n_nontarget))
+            out[r, 2 + s] = _kernels.strongest(llr) / np.log(10.0)
     return out

@@ -211,11 +211,12 @@ def _resample(weights: Array, order: SortedTrials) -> Array:
             row = out[start + lane]
             target, equal, gap, _ = curve_counts(t_sums, n_sums, order)
             _curve_metrics(target, equal, gap, row)
-            y1 = np.diff(t_sums[order.target_bins]) / n_target
-            y2 = np.diff(n_sums[order.nontarget_bins]) / n_nontarget
+            t_bins, n_bins = t_sums[order.target_bins], n_sums[order.nontarget_bins]
+            y1 = (t_bins[1:] - t_bins[:-1]) / n_target
+            y2 = (n_bins[1:] - n_bins[:-1]) / n_nontarget
             row[9] = _d_sys(y1, y2)
-            cost = (speaker_weight[:, lane] * order.speaker_cost).sum() / n_target
-            cost += (pair_weight[:, lane] * order.pair_cost).sum() / n_nontarget
+            cost = _kernels.sum_of(speaker_weight[:, lane] * order.speaker_cost) / n_target
+            cost += _kernels.sum_of(pair_weight[:, lane] * order.pair_cost) / n_nontarget
             row[10] = cost / (2.0 * LN2)
     return out
 
@@ -232,7 +233,7 @@ def _curve_metrics(target: Array, equal: Array, gap: Array, out: Array) -> None:
     out[5] = _kernels.min_dcf(bt, bn, 0.001, 1.0, 1.0)
     out[6] = _kernels.block_ece(bt, bn, llr, 0.0)
     out[7] = _kernels.expected_disclosure(bt, bn, llr)
-    out[8] = np.abs(_kernels.laplace_llr(bt, bn)).max() / np.log(10.0)
+    out[8] = _kernels.strongest(_kernels.laplace_llr(bt, bn)) / np.log(10.0)
 
 
 @compiled
