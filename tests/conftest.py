@@ -38,7 +38,6 @@ LONGEST = (
     "pipeline/test_evaluate.py",
     "pipeline/test_sabotage.py",
     "tests/test_kills.py",
-    "tests/test_wheel.py",
     "utility/test_utility.py",
     "attack/test_attack_train.py",
     "pipeline/test_slicing_study.py",

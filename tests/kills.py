@@ -48,7 +48,11 @@ class Case:
 
 
 def make_cases(
-    folder: Path, attackers: Sequence[str] = tuple(ATTACKERS), *, voices: int = 24
+    folder: Path,
+    attackers: Sequence[str] = tuple(ATTACKERS),
+    *,
+    anonymizer: Sequence[str] = ("knn", "--set", "part=light"),
+    voices: int = 24,
 ) -> dict[str, Case]:
     """Every long command on a tiny corpus, which is made in ``folder``.
 
@@ -69,7 +73,7 @@ def make_cases(
     cases = [
         Case(
             "evaluate",
-            ("evaluate", "--original", speech, "--anonymizer", "knn", "--set", "part=light",
+            ("evaluate", "--original", speech, "--anonymizer", *anonymizer,
              "--similar", "mcadams", "--train", others, "--effort", "quick", "--no-utility",
              *chosen),
             shared_or_scores,

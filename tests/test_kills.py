@@ -12,5 +12,5 @@ def test_killed_and_started_again_it_ends_with_the_same_bytes(
     tmp_path: Path, name: str, kills: int
 ) -> None:
     """Training, anonymizing and slicing are killed where their tests are."""
-    cases = make_cases(tmp_path, attackers=("informed",), voices=15)
+    cases = make_cases(tmp_path, attackers=("informed",), anonymizer=("world",), voices=15)
     kill_and_finish(cases[name], tmp_path / "case", kills=kills, seed=1, longest=0.7)

@@ -9,6 +9,7 @@ import csv
 import email
 import importlib.metadata as metadata
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -65,10 +66,20 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def unpacked(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its files, for all environments: what one of them compiles the next one finds."""
+    """Its files, for all environments, with the loops that were compiled here from the same text.
+
+    Numba takes them for the same where they are of the same time.
+    """
     folder = tmp_path_factory.mktemp("unpacked")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder)
+    for kept in (ROOT / "src").rglob("__pycache__/*.nb?"):
+        place = folder / kept.relative_to(ROOT / "src")
+        place.parent.mkdir(exist_ok=True)
+        shutil.copyfile(kept, place)
+    for source in (ROOT / "src").rglob("*.py"):
+        time = source.stat().st_mtime
+        os.utime(folder / source.relative_to(ROOT / "src"), (time, time))
     return folder
 
 
