@@ -403,3 +403,13 @@ def test_cllr_of_tiny_and_huge_costs() -> None:
         exact = [np.logaddexp(0, x.astype(np.longdouble)).mean() for x in (-t, n)]
         assert measure.cllr(t, n) == pytest.approx(float(sum(exact) / 2 / np.log(2)), rel=1e-12)
     assert measure.cllr([40.0], [-40.0]) == pytest.approx(np.exp(-40.0) / np.log(2), rel=1e-9)
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_evidence_that_is_not_a_number_never_reads_as_none(at: int) -> None:
+    """As NumPy's maximum does; a sum does so anyway."""
+    llr = np.array([0.5, -2.0, 1.0])
+    assert _kernels.strongest(llr) == 2.0
+    llr[at] = np.nan
+    assert np.isnan(_kernels.strongest(llr))
+    assert np.isnan(_kernels.sum_of(llr))

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 
-def number(value: float | None) -> float | None:
+def number(value: float) -> float:
     """The value, unless it is not a number: that lies between no two ends, and beyond none."""
-    if value is not None and math.isnan(value):
+    if math.isnan(value):
         raise typer.BadParameter("nan is not a number")
     return value
 

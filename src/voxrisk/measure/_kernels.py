@@ -27,9 +27,11 @@ def sum_of(counts: Array) -> float:
 
 @compiled
 def strongest(llr: Array) -> float:
-    """The largest magnitude."""
+    """The largest magnitude; NaN if there is one, which must not pass for no evidence."""
     found = 0.0
     for i in range(llr.size):
+        if np.isnan(llr[i]):
+            return np.nan
         found = max(found, abs(llr[i]))
     return found
 
