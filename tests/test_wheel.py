@@ -68,14 +68,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def unpacked(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Its files, for all environments, with the loops that were compiled here from the same text.
 
-    Numba takes them for the same where they are of the same time. Those of one file are left out:
-    what comes with the wheel must be enough to compile, too.
+    Numba takes them for the same where they are of the same time. One is left out: what comes with the wheel must be enough to compile, too.
     """
     folder = tmp_path_factory.mktemp("unpacked")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder)
     for kept in (ROOT / "src").rglob("__pycache__/*.nb?"):
-        if kept.name.startswith("ranking."):
+        if kept.name.startswith("_kernels.interleave-"):
             continue
         place = folder / kept.relative_to(ROOT / "src")
         place.parent.mkdir(exist_ok=True)
@@ -184,7 +183,7 @@ def test_it_runs_from_its_own_files(
 
 def test_measure_runs_with_the_light_core(environment: Run, unpacked: Path, tmp_path: Path) -> None:
     """Scores in, figures and pictures out; without any extra."""
-    assert not list(unpacked.rglob("ranking.*.nbi"))
+    assert not list(unpacked.rglob("_kernels.interleave-*.nbi"))
     enroll, trial = (
         dict(zip(held.utterance.tolist(), held.vectors, strict=True))
         for held in (voices(6, 4, seed=0, tag="e"), voices(6, 4, seed=1, tag="t"))
@@ -208,7 +207,7 @@ def test_measure_runs_with_the_light_core(environment: Run, unpacked: Path, tmp_
     assert "EER, convex hull" in done.stdout
     assert (tmp_path / "out" / "results.json").is_file()
     assert list((tmp_path / "out").glob("*.svg"))
-    assert list(unpacked.rglob("ranking.*.nbi"))  # compiled there
+    assert list(unpacked.rglob("_kernels.interleave-*.nbi"))  # compiled there
 
 
 def test_what_needs_an_extra_says_which(
