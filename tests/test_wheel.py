@@ -68,7 +68,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def unpacked(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Its files, for all environments, with the loops that were compiled here from the same text.
 
-    Numba takes them for the same where they are of the same time. One is left out: what comes with the wheel must be enough to compile, too.
+    Numba takes them for the same where they are of the same time. One is left out: what comes with
+    the wheel must be enough to compile, too.
     """
     folder = tmp_path_factory.mktemp("unpacked")
     with zipfile.ZipFile(wheel) as archive:
