@@ -62,6 +62,15 @@ def test_kept_code_is_used_without_the_compiler(loops: Path) -> None:
     assert told(loops, f"print(twice(1.0), twice(1), {hits}, {compiler})") == "4.0 4.0 1 True"
 
 
+def test_another_numba_loads_all_of_itself_first(loops: Path) -> None:
+    """Slower, and sure; the code on disk is used all the same."""
+    file = loops / "_compiled.py"
+    file.write_text(file.read_text().replace('TRIED = ("0.68.",)', 'TRIED = ("0.0.",)'))
+    hits = "sum(twice.stats.cache_hits.values())"
+    assert told(loops, "print(twice(1.0))") == "4.0"
+    found = told(loops, f"print(twice(1.0), {hits}, 'numba.np.arraymath' in sys.modules)")
+    assert found == "4.0 1 True"
+
+
 def test_the_numba_of_the_constraints_was_tried() -> None:
-    """Another one loads all of itself first: slower, and sure."""
     assert numba.__version__.startswith(_compiled.TRIED)
