@@ -5,6 +5,10 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
+# Modules are compiled once, not by every process: where bytecode is forbidden (as in many containers), collecting the
+# tests takes twice as long, and every command that a test starts 0.2 s more.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: demo test pytest browser lint fuzz bench kills audit wheel docs clean
 
 $(VENV)/installed: pyproject.toml constraints.txt

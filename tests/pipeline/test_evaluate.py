@@ -199,8 +199,10 @@ def done(folder: Path) -> list[dict[str, Any]]:
     return list(json.loads((folder / "run.json").read_text())["stages"])
 
 
-def test_run_json_holds_the_cost_of_every_stage(short: Path, tmp_path: Path) -> None:
-    evaluate_speech(chosen(short, attackers=("ignorant",)), tmp_path)
+def test_run_json_holds_the_cost_of_every_stage(
+    short: Path, plain_encoder: str, tmp_path: Path
+) -> None:
+    evaluate_speech(chosen(short, attackers=("ignorant",), encoder=plain_encoder), tmp_path)
     facts = json.loads((tmp_path / "run.json").read_text())
     spoken = sum(audio_seconds(row) for row in read_corpus(short))
     kinds = [t["stage"] for t in facts["stages"]]
@@ -307,12 +309,14 @@ def test_types_in_a_yaml_are_checked(tmp_path: Path) -> None:
         read_yaml(file)
 
 
-def test_options_beside_a_config_change_it(short: Path, tmp_path: Path) -> None:
+def test_options_beside_a_config_change_it(
+    short: Path, plain_encoder: str, tmp_path: Path
+) -> None:
     from typer.testing import CliRunner
 
     from voxrisk.cli import app
 
-    asked = chosen(short, attackers=("ignorant",), seed=1)
+    asked = chosen(short, attackers=("ignorant",), seed=1, encoder=plain_encoder)
     config = tmp_path / "e.yaml"
     config.write_text(write_yaml(asked, tmp_path))
     command = ["evaluate", "--config", str(config), "--seed", "7", "-o", str(tmp_path / "run")]
@@ -340,7 +344,7 @@ def copied(corpus: Path, folder: Path) -> list[Utterance]:
 
 
 def test_faults_of_the_anonymized_speech_are_told_and_left_out(
-    corpus: Path, run: tuple[Path, Results], tmp_path: Path
+    corpus: Path, run: tuple[Path, Results], plain_encoder: str, tmp_path: Path
 ) -> None:
     """A file of zeros, an unreadable file, a missing and an extra utterance, another rate."""
     rows = copied(corpus, tmp_path / "anonymized")
@@ -349,7 +353,8 @@ def test_faults_of_the_anonymized_speech_are_told_and_left_out(
     write_audio(rows[3].path, np.sin(np.arange(16_000) / 9).astype(np.float32), rate=8_000)
     extra = Utterance("extra-1", rows[5].path, rows[5].speaker, session="9")
     write_corpus(tmp_path / "anonymized" / "manifest.csv", [*rows[:2], *rows[3:], extra])
-    asked = chosen(corpus, anonymizer=None, anonymized=tmp_path / "anonymized")
+    given = tmp_path / "anonymized"
+    asked = chosen(corpus, anonymizer=None, anonymized=given, encoder=plain_encoder)
     results = evaluate_speech(asked, tmp_path / "run", stages=run[0] / "stages")
     said = texts(results)
     assert "2 of " in said
@@ -364,11 +369,12 @@ def test_faults_of_the_anonymized_speech_are_told_and_left_out(
 
 
 @pytest.mark.parametrize("speakers", [1, 3])
-def test_few_speakers(short: Path, tmp_path: Path, speakers: int) -> None:
+def test_few_speakers(short: Path, plain_encoder: str, tmp_path: Path, speakers: int) -> None:
     rows = read_corpus(short)
     names = sorted({row.speaker for row in rows})[:speakers]
     write_corpus(tmp_path / "few.csv", [row for row in rows if row.speaker in names])
-    results = evaluate_speech(chosen(tmp_path / "few.csv"), tmp_path / "run")
+    asked = chosen(tmp_path / "few.csv", encoder=plain_encoder)
+    results = evaluate_speech(asked, tmp_path / "run")
     assert results.verdict is not None
     if speakers == 1:
         assert "nobody to be confused with" in texts(results)
@@ -429,8 +435,13 @@ def test_a_corpus_is_known_by_what_it_sounds_like(corpus: Path, tmp_path: Path) 
 
 
 @pytest.fixture(scope="module")
-def informed(short: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Results]:
-    """A run with trained attackers: other voices train, and some of them are the targets."""
+def informed(
+    short: Path, plain_encoder: str, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Results]:
+    """A run with trained attackers: other voices train, and some of them are the targets.
+
+    Whether they learn is asked of ECAPA in test_sabotage.py; here, who is trained on what.
+    """
     folder = tmp_path_factory.mktemp("informed")
     rows = cut_short(make_demo(folder / "voices", voices=22, sentences=2), folder / "audio")
     known = {row.speaker for row in read_corpus(short)}
@@ -441,6 +452,7 @@ def informed(short: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
         options={"part": "light"},
         train=folder / "train.csv",
         similar="mcadams",
+        encoder=plain_encoder,
     )
     return folder, evaluate_speech(asked, folder / "run")
 
@@ -492,10 +504,10 @@ def test_the_suite_shows_what_it_chose_from_and_chose_on_training_speakers(
     attack = results.attackers["informed + suite"]
     members = {(m.hears, m.backend): m for m in attack.members}
     heard = {hears for hears, _ in members}
-    assert heard == {"ecapa-voxceleb", "prosody", "words"}
+    assert heard == {"plain", "prosody", "words"}
     aside = {(m.hears, m.backend) for m in attack.members if m.aside}
     assert aside == {(h, b) for h, b in members if h == "words" or b == "gender"}
-    assert ("ecapa-voxceleb", "as-norm") in members
+    assert ("plain", "as-norm") in members
     assert {b for _, b in members} <= set(BACKENDS)
     assert sum(m.weight for m in attack.members) == pytest.approx(1.0)
     assert attack.training is not None
@@ -550,11 +562,14 @@ def test_the_embeddings_of_a_run_give_its_figures(
         assert mine == pytest.approx([e.value for e in attack.crowd], abs=1e-12)
 
 
-def test_an_external_program_can_be_evaluated(short: Path, tmp_path: Path) -> None:
+def test_an_external_program_can_be_evaluated(
+    short: Path, plain_encoder: str, tmp_path: Path
+) -> None:
     """One that halves the level does nothing for privacy, and its text is nobody's business."""
     half = "import sys,soundfile as s; x,r=s.read(sys.argv[1]); s.write(sys.argv[2],x/2,r)"
     program = f'{sys.executable} -c "{half}" {{input}} {{output}}'
-    results = evaluate_speech(chosen(short, anonymizer=program), tmp_path / "run")
+    asked = chosen(short, anonymizer=program, encoder=plain_encoder)
+    results = evaluate_speech(asked, tmp_path / "run")
     eer = {a.name: a.eer.value for a in results.attacks}
     assert eer["ignorant"] == pytest.approx(eer["original"], abs=0.02)
     assert results.verdict is not None
@@ -569,10 +584,12 @@ def test_one_target_for_each_speaker_is_told_apart(corpus: Path) -> None:
 
 
 def test_with_one_target_for_each_speaker_the_attacker_draws_its_own(
-    short: Path, tmp_path: Path
+    short: Path, plain_encoder: str, tmp_path: Path
 ) -> None:
     """The published version of enrolled speech would give the target of the tried speech away."""
-    one = chosen(short, anonymizer="world", per="speaker", attackers=("lazy-informed",))
+    one = chosen(
+        short, anonymizer="world", per="speaker", attackers=("lazy-informed",), encoder=plain_encoder
+    )
     results = evaluate_speech(one, tmp_path)
     assert "draw targets of their own" in texts(results)
     assert "G_VD assumes one pseudo-voice" not in texts(results)
@@ -613,7 +630,7 @@ def test_another_encoder_under_the_same_path_is_another_encoder(tmp_path: Path) 
 
 
 def test_effort_paper_trains_from_nothing_and_a_weak_training_is_no_privacy(
-    short: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    short: Path, plain_encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Paper 3's attackers end to end at tiny size: too little speech makes no attacker."""
     from voxrisk.attack.recipes import RECIPES
@@ -631,6 +648,7 @@ def test_effort_paper_trains_from_nothing_and_a_weak_training_is_no_privacy(
         train=tmp_path / "train.csv",
         effort="paper",
         attackers=("informed", "informed + adversarial"),
+        encoder=plain_encoder,
     )
     results = evaluate_speech(asked, tmp_path / "run")
     assert results.verdict is not None

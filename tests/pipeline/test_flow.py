@@ -144,7 +144,8 @@ def test_an_evaluation_opens_a_file_at_most_twice(tmp_path: Path) -> None:
     """
     rows = make_demo(tmp_path / "speech", voices=2, sentences=1)
     evaluate = runpy.run_path(str(ROOT / "benchmarks" / "evaluate.py"))["evaluate"]
-    counts = evaluate(ROOT, tmp_path / "speech", tmp_path / "scratch", ["--with-audio"]).counts
+    more = ["--with-audio", "--encoder", "longterm"]
+    counts = evaluate(ROOT, tmp_path / "speech", tmp_path / "scratch", more).counts
     for kind, opens in counts.opens.items():
         assert len(opens) == len(rows), kind
         assert set(opens.values()) == {2}, kind

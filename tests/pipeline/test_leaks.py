@@ -130,7 +130,7 @@ def program_run(place: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def given_run(place: Path) -> tuple[Path, Results]:
+def given_run(place: Path, plain_encoder: str) -> tuple[Path, Results]:
     """An evaluation of finished files, with every fault that a notice can tell of."""
     rows = read_corpus(place / f"{MARK}-speech")
     broken = marked(place / f"{MARK}-given", rows)
@@ -143,7 +143,7 @@ def given_run(place: Path) -> tuple[Path, Results]:
     write_corpus(place / f"{MARK}-given" / "manifest.csv", broken[:-1])
     asked = Evaluation(
         place / f"{MARK}-speech", anonymized=place / f"{MARK}-given", effort="quick",
-        utility=False, attackers=("ignorant",), with_audio=True,
+        utility=False, attackers=("ignorant",), with_audio=True, encoder=plain_encoder,
     )  # fmt: skip
     folder = place / f"{MARK}-again"
     results = evaluate_speech(asked, folder)
@@ -214,11 +214,11 @@ def test_shuffled_slices_share_no_name(place: Path, tmp_path: Path) -> None:
 
 
 def test_names_are_shared_where_it_is_asked_for(
-    place: Path, given_run: tuple[Path, Results], tmp_path: Path
+    place: Path, plain_encoder: str, given_run: tuple[Path, Results], tmp_path: Path
 ) -> None:
     asked = Evaluation(
         place / f"{MARK}-speech", anonymized=place / f"{MARK}-given", effort="quick",
-        utility=False, attackers=("ignorant",), reveal=True,
+        utility=False, attackers=("ignorant",), reveal=True, encoder=plain_encoder,
     )  # fmt: skip
     evaluate_speech(asked, tmp_path, stages=given_run[0] / "stages")
     assert found((tmp_path / "results.json").read_bytes())

@@ -6,6 +6,7 @@ Each case ends in an error, or in a headline that says that the test failed.
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from short_speech import cut_short
+from voxrisk import utility
 from voxrisk.attack import encoders
 from voxrisk.corpus import Utterance, read_audio, read_corpus, write_audio, write_corpus
 from voxrisk.corpus.demo import make_demo
@@ -23,6 +25,7 @@ from voxrisk.pipeline.evaluation import Evaluation
 from voxrisk.protect.run import anonymize
 from voxrisk.results import Control, Results
 from voxrisk.types import InputError
+from voxrisk.utility import measure_utility
 
 FAILED = "This test failed"
 
@@ -208,8 +211,18 @@ def test_wrong_rate_of_all_speech(
     assert headline(results).startswith(f"{FAILED}: the original speech does not run at its true")
 
 
-def test_transcripts_swapped(voices: Path, tmp_path: Path, stages: Path) -> None:
-    """A sentence of each session, of four people: every utterance takes the text of another."""
+def test_transcripts_swapped(
+    voices: Path,
+    tmp_path: Path,
+    stages: Path,
+    plain_encoder: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A sentence of each session, of four people: every utterance takes the text of another.
+
+    Of what the speech is good for, words alone are looked at.
+    """
+    monkeypatch.setattr(utility, "measure_utility", partial(measure_utility, figures=("wer",)))
     tested = sorted({row.speaker for row in read_corpus(voices / "tested.csv")})[:4]
     whole = [row for row in read_corpus(voices / "demo") if row.speaker in tested]
     rows = [row for row in whole if row.utterance.endswith("-00")]
@@ -218,7 +231,8 @@ def test_transcripts_swapped(voices: Path, tmp_path: Path, stages: Path) -> None
         replace(row, text=text) for row, text in zip(rows, texts[3:] + texts[:3], strict=True)
     ]
     write_corpus(tmp_path / "tested.csv", turned)
-    results = evaluated(tmp_path, tmp_path / "run", stages, anonymizer="mcadams", utility=True)
+    asked = {"anonymizer": "mcadams", "encoder": plain_encoder, "utility": True}
+    results = evaluated(tmp_path, tmp_path / "run", stages, **asked)
     assert control(results, "transcripts").passed is False
     assert "The test of what the speech is still good for failed" in headline(results)
     assert results.utility is not None

@@ -307,13 +307,10 @@ def test_the_number_of_workers_changes_nothing(
 def test_kill_minus_9_then_the_same_command_gives_the_same_bytes(
     eight: list[Utterance], noisy: list[Utterance], tmp_path: Path
 ) -> None:
-    copies = [
-        [replace(row, utterance=f"{i}-{row.utterance}") for i in range(2) for row in rows]
-        for rows in (eight, noisy)
-    ]
+    corpora = (eight[:4], noisy[4:])
     command = [sys.executable, "-m", "voxrisk", "utility", "--resamples", "50", "--workers", "1"]
     command += ["--figure", "dnsmos", "--figure", "duration_change"]
-    for name, rows in zip(("original", "anonymized"), copies, strict=True):
+    for name, rows in zip(("original", "anonymized"), corpora, strict=True):
         write_corpus(tmp_path / name / "manifest.csv", rows)
         command.append(str(tmp_path / name))
     journal = tmp_path / "killed" / ".journal.jsonl"
@@ -338,7 +335,7 @@ def test_kill_minus_9_then_the_same_command_gives_the_same_bytes(
     assert results.methods.resamples == 50
     assert set(results.utility.figures) >= {"dnsmos", "duration_change"}
     rows = list(csv.DictReader((tmp_path / "whole" / "utterances.csv").read_text().splitlines()))
-    assert [row["utterance"] for row in rows] == [row.utterance for row in copies[0]]
+    assert [row["utterance"] for row in rows] == [row.utterance for row in eight[:4]]
     again = subprocess.run(
         [*command, "-o", tmp_path / "whole"], capture_output=True, text=True, check=False
     )
