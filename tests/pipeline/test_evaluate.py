@@ -309,9 +309,7 @@ def test_types_in_a_yaml_are_checked(tmp_path: Path) -> None:
         read_yaml(file)
 
 
-def test_options_beside_a_config_change_it(
-    short: Path, plain_encoder: str, tmp_path: Path
-) -> None:
+def test_options_beside_a_config_change_it(short: Path, plain_encoder: str, tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
     from voxrisk.cli import app
@@ -587,10 +585,8 @@ def test_with_one_target_for_each_speaker_the_attacker_draws_its_own(
     short: Path, plain_encoder: str, tmp_path: Path
 ) -> None:
     """The published version of enrolled speech would give the target of the tried speech away."""
-    one = chosen(
-        short, anonymizer="world", per="speaker", attackers=("lazy-informed",), encoder=plain_encoder
-    )
-    results = evaluate_speech(one, tmp_path)
+    lazy = {"attackers": ("lazy-informed",), "encoder": plain_encoder}
+    results = evaluate_speech(chosen(short, anonymizer="world", per="speaker", **lazy), tmp_path)
     assert "draw targets of their own" in texts(results)
     assert "G_VD assumes one pseudo-voice" not in texts(results)
     made = [read_corpus(f / "speech") for f in (tmp_path / "stages").glob("anonymize-*[!k]")]
