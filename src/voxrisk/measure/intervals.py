@@ -5,11 +5,18 @@ are few (Student's t). How often each one covers the truth is counted by
 ``experiments/coverage.py``; decision 2 of the documentation has the table.
 """
 
+import math
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from voxrisk.measure.special import (
+    beta_quantile,
+    normal_cdf,
+    normal_quantile,
+    student_quantile,
+)
 from voxrisk.types import InputError, Interval
 
 Floats = NDArray[np.float64]
@@ -75,10 +82,8 @@ def maximum_interval(
     would approach. The percentile interval, and the same moved to the value: resamples repeat
     speakers, which shifts a maximum. Never above the ``ceiling`` that so many trials can show.
     """
-    from scipy.special import ndtr
-
     _some(draws)
-    tail = float(ndtr(-student(speakers, confidence)))
+    tail = normal_cdf(-student(speakers, confidence))
     low, middle, high = np.quantile(draws, [tail, 0.5, 1.0 - tail])
     low, high = min(low, value + low - middle), max(high, value + high - middle)
     return Interval(
@@ -126,8 +131,6 @@ def rate_interval(
     >>> round(span.low, 2), round(span.high, 2)
     (0.04, 0.5)
     """
-    from scipy.special import ndtri
-
     hits, of = np.asarray(events, np.float64), np.asarray(trials, np.float64)
     n = hits.size
     if n < 2 or not (of > 0.0).all():
@@ -140,7 +143,7 @@ def rate_interval(
     limit = total if most is None else most
     effective = rate * (1.0 - rate) / variance if variance > 0.0 else total
     effective = min(effective, limit)
-    quantile = float(ndtri((1.0 + confidence) / 2.0))
+    quantile = normal_quantile((1.0 + confidence) / 2.0)
     effective *= (quantile / (student(n, confidence) * np.sqrt((n - 1.0) / n))) ** 2
     low, high = _beta_ends(rate * effective, effective, confidence)
     method = f"exact, {effective:.0f} effective trials of {n} speakers"
@@ -174,18 +177,14 @@ def toward_chance(
 
 def student(speakers: int, confidence: float) -> float:
     """How many bootstrap standard deviations to go: Student's t, for the bootstrap's divisor n."""
-    from scipy.special import stdtrit
-
     n = float(speakers)
-    return float(np.sqrt(n / (n - 1.0)) * stdtrit(n - 1.0, (1.0 + confidence) / 2.0))
+    return math.sqrt(n / (n - 1.0)) * student_quantile(n - 1.0, (1.0 + confidence) / 2.0)
 
 
 def _beta_ends(events: float, n: float, confidence: float) -> tuple[float, float]:
-    from scipy.special import betaincinv
-
     tail = (1.0 - confidence) / 2.0
-    low = 0.0 if events <= 0.0 else float(betaincinv(events, n - events + 1.0, tail))
-    high = 1.0 if events >= n else float(betaincinv(events + 1.0, n - events, 1.0 - tail))
+    low = 0.0 if events <= 0.0 else beta_quantile(events, n - events + 1.0, tail)
+    high = 1.0 if events >= n else beta_quantile(events + 1.0, n - events, 1.0 - tail)
     return low, high
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
 
 from voxrisk.measure.intervals import percentile_interval, student
 from voxrisk.measure.resampling import MIN_SPEAKERS, Floats, speaker_weights
+from voxrisk.measure.special import normal_cdf
 from voxrisk.types import Estimate, InputError, Interval
 
 EXACT_UP_TO = 14  # speakers; 2^14 sign patterns are all tried
@@ -79,7 +79,7 @@ def paired_difference(
             f"a paired comparison needs at least {MIN_SPEAKERS} speakers in common; there are {n}"
         )
     draws = speaker_weights(n, resamples=resamples, seed=seed) @ delta / n
-    tail = float(ndtr(-student(n, confidence)))
+    tail = normal_cdf(-student(n, confidence))
     wide = percentile_interval(draws, confidence=1.0 - 2.0 * tail)
     span = Interval(wide.low, wide.high, confidence, "paired speaker bootstrap, widened percentile")
     estimate = Estimate(

@@ -17,7 +17,8 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln, digamma, gammaln, zeta
+
+from voxrisk.measure.special import digamma, log_beta, log_gamma, trigamma
 
 Floats: TypeAlias = NDArray[np.float64]
 # Logarithms of a and b: a ≤ 1 ≤ b, and no shape so extreme that nothing can be computed.
@@ -51,8 +52,8 @@ def rank_probabilities(candidates: int, shapes: Floats) -> Floats:
 
 def _log_law(k: Floats, n: Floats | float, shapes: Floats) -> Floats:
     a, b = np.exp(shapes[..., 0]), np.exp(shapes[..., 1])
-    choose = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
-    return np.asarray(choose + betaln(k + a, n - k + b) - betaln(a, b))
+    choose = log_gamma(n + 1) - log_gamma(k + 1) - log_gamma(n - k + 1)
+    return np.asarray(choose + log_beta(k + a, n - k + b) - log_beta(a, b))
 
 
 def fit_rank_law(rank: Floats, candidates: NDArray[np.int64]) -> RankLaw:
@@ -101,10 +102,9 @@ def _slopes(k: Floats, n: Floats, shapes: Floats) -> tuple[Floats, Floats]:
     both = digamma(a + b) - digamma(n + a + b)
     by_a = digamma(k + a).mean(axis=0) - digamma(a) + both
     by_b = digamma(n - k + b).mean(axis=0) - digamma(b) + both
-    # The derivative of digamma is the Hurwitz zeta function at 2.
-    mixed = float((zeta(2, a + b) - zeta(2, n + a + b)).sum())
-    a_a = float((zeta(2, k + a).mean(axis=0) - zeta(2, a)).sum()) + mixed
-    b_b = float((zeta(2, n - k + b).mean(axis=0) - zeta(2, b)).sum()) + mixed
+    mixed = float((trigamma(a + b) - trigamma(n + a + b)).sum())
+    a_a = float((trigamma(k + a).mean(axis=0) - trigamma(a)).sum()) + mixed
+    b_b = float((trigamma(n - k + b).mean(axis=0) - trigamma(b)).sum()) + mixed
     bend = np.array(
         [
             [a * float(by_a.sum()) + a * a * a_a, a * b * mixed],

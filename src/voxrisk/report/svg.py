@@ -8,6 +8,7 @@ script finds the nearest one, and tests read it.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from statistics import NormalDist
 from typing import Any
 
 from markupsafe import Markup
@@ -16,6 +17,7 @@ from voxrisk.report import style
 from voxrisk.report.lettering import TICK, TITLE, text_width
 
 Points = Sequence[tuple[float, float]]
+_NORMAL = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +47,7 @@ class Axis:
         if self.scale == "log":
             return math.log(value)
         if self.scale == "probit":
-            from scipy.special import ndtri
-
-            return float(ndtri(min(max(value, 1e-6), 1.0 - 1e-6)))
+            return _NORMAL.inv_cdf(min(max(value, 1e-6), 1.0 - 1e-6))
         return value
 
 
