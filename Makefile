@@ -35,14 +35,14 @@ browser:
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; } || \
 	  echo "no Chromium: the tests of the report in a browser will be skipped"
 
-# Two processes more than there are cores, because a quarter of all tests is waiting (for a browser, a cluster, a
+# Four processes more than there are cores, because a quarter of all tests is waiting (for a browser, a cluster, a
 # program that is killed); a file of tests to each, the longest first; a second thread in any of them would only get in
 # the way. The slowest tests are told at the end: a test takes seconds, or it says why.
 test: $(VENV)/installed browser
 	@$(MAKE) --no-print-directory -j2 lint pytest
 
 pytest: $(VENV)/installed browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $$($(BIN)/python -c 'import os; print(2 + os.cpu_count())') --dist loadfile --no-loadscope-reorder --durations 15 $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $$($(BIN)/python -c 'import os; print(4 + os.cpu_count())') --dist loadfile --no-loadscope-reorder --durations 15 $(PYTEST_ARGS)
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

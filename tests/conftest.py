@@ -35,13 +35,16 @@ if (worker := os.environ.get("PYTEST_XDIST_WORKER")) and hasattr(os, "sched_seta
 
 # The longest files begin first (`--no-loadscope-reorder`), or one core would wait for the last.
 LONGEST = (
-    "pipeline/test_evaluate.py",
     "pipeline/test_sabotage.py",
-    "tests/test_kills.py",
+    "pipeline/test_evaluate.py",
+    "cluster/test_cluster_gang.py",
     "utility/test_utility.py",
+    "tests/test_kills.py",
     "attack/test_attack_train.py",
     "pipeline/test_slicing_study.py",
     "report/test_report.py",
+    "pipeline/test_leaks.py",
+    "pipeline/test_flow.py",
 )
 
 

@@ -32,10 +32,10 @@ FAILED = "This test failed"
 
 @pytest.fixture(scope="module")
 def voices(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """26 synthetic voices in two sessions: eight under test, the others train."""
+    """22 synthetic voices in two sessions: eight under test, the others train."""
     folder = tmp_path_factory.mktemp("voices")
-    rows = cut_short(make_demo(folder / "demo", voices=26, sentences=2), folder / "short")
-    tested = set(sorted({row.speaker for row in rows})[::3][:8])
+    rows = cut_short(make_demo(folder / "demo", voices=22, sentences=2), folder / "short")
+    tested = set(sorted({row.speaker for row in rows})[::2][:8])
     write_corpus(folder / "tested.csv", [row for row in rows if row.speaker in tested])
     write_corpus(folder / "others.csv", [row for row in rows if row.speaker not in tested])
     return folder
