@@ -69,7 +69,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setitem(evaluation.EFFORTS, "standard", quick)
         deaf = UtilityResult(missing={"all": "left out by the test"})
         patch.setattr(evaluate, "measure_usefulness", lambda *_: deaf)
-        patch.setattr(shards, "_cores", lambda: 1)  # what is patched is patched in this process
+        patch.setattr(shards, "cores", lambda: 1)  # what is patched is patched in this process
         protected = anonymizers_output(folder)
         assert len(protected) == len(read_corpus(folder / "speech"))
         yield folder

@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from voxrisk.cluster import Crew, machine, read_engine
 from voxrisk.progress import Counted, Progress, log
-from voxrisk.types import InputError
+from voxrisk.types import InputError, cores
 
 __all__ = [
     "end_with_parent",
@@ -156,7 +156,7 @@ def together(
 def worker_count() -> int:
     """How many workers a long stage gets, on the engine of now."""
     crew = _CREW.get()
-    return _cores() if crew is None else crew.size()
+    return cores() if crew is None else crew.size()
 
 
 def per_batch(count: int, *, most: int, workers: int | None = None) -> int:
@@ -173,14 +173,7 @@ def per_batch(count: int, *, most: int, workers: int | None = None) -> int:
 def _workers(workers: int | None, count: int, device: str = "cpu") -> int:
     if device.startswith("cuda"):
         return 1
-    return max(1, min(workers or _cores(), count))
-
-
-def _cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return max(1, min(workers or cores(), count))
 
 
 def _results(

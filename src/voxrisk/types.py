@@ -38,6 +38,13 @@ def require(module: str, *, extra: str) -> ModuleType:
         ) from error
 
 
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """A confidence interval and the way it was found.

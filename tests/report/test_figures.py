@@ -320,7 +320,12 @@ def test_a_process_of_its_own_draws_the_same_and_is_not_needed(
 ) -> None:
     pytest.importorskip("resvg_py", reason="resvg-py is missing: pip install 'voxrisk[png]'")
     monkeypatch.setattr(sys, "executable", python)
-    assert render(small(), apart=True) == render(small())
+    monkeypatch.setattr(png, "cores", lambda: 2)
+    here = render(small())
+    with png.Painter() as painter:
+        assert [render(small(), draw=painter) for _ in range(3)] == [here] * 3
+        assert len(painter._children) == (0 if python == "/nowhere/python" else 2)
+    assert all(child.returncode is not None for child in painter._children)
 
 
 def test_without_the_extra_there_is_svg_and_the_way_to_png(

@@ -1,6 +1,6 @@
 """``voxrisk measure``: every privacy figure of score files, with intervals and pictures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -74,41 +74,36 @@ def measure(
     SCORES are protected speech compared with protected speech, as the attacker would (any set of
     scores will do). Reads CSV, TSV, Kaldi and VoicePrivacy files, gzip, Parquet and NPZ.
     """
-    from voxrisk.files.atomic import output_folder, write_text
-    from voxrisk.measure.scorers import n_threads
-    from voxrisk.pipeline.pseudonyms import pseudonyms, write_shared
-    from voxrisk.pipeline.score_sets import load_sets, measure_sets, results_of
-    from voxrisk.pipeline.tables import as_csv, figure_rows, people_rows
-    from voxrisk.report.figure import render
+    from voxrisk.report.png import Painter
 
-    named = [_named(text) for text in scores]
-    if len(trials) not in (1, len(named)):
-        raise InputError(
-            f"{len(trials)} trial lists for {len(named)} score files: give one for all, or one each"
+    # Pictures are rendered beside all the rest; written only when nothing can fail any more. As
+    # they take the longest, other processes get ready for them while this one loads, and what
+    # pictures need is found first.
+    with Painter() as painter, ThreadPoolExecutor(painter.hands) as pool:
+        from voxrisk.files.atomic import output_folder, write_text
+        from voxrisk.pipeline.pseudonyms import pseudonyms, write_shared
+        from voxrisk.pipeline.score_sets import compare_voices, load_sets, measure_sets, results_of
+        from voxrisk.pipeline.tables import as_csv, figure_rows, people_rows
+        from voxrisk.report.figure import render
+
+        named, crossed = _inputs(scores, trials, reference, cross)
+        folder = output_folder(output, force=force)
+        sets = load_sets(
+            named,
+            trials,
+            reference=reference,
+            crossed=crossed,
+            speakers=speakers,
+            allow_extra=allow_extra,
         )
-    crossed = [_named(text) for text in cross or []]
-    if crossed and len(crossed) != len(named):
-        raise InputError(f"{len(crossed)} --cross files for {len(named)} score files: one each")
-    if crossed and reference is None:
-        raise InputError("--cross needs --reference: DeID compares OP with OO")
-    folder = output_folder(output, force=force)
-    sets = load_sets(
-        named,
-        trials,
-        reference=reference,
-        crossed=[path for _, path in crossed],
-        speakers=speakers,
-        allow_extra=allow_extra,
-    )
-    # Pictures are rendered beside all the rest; written only when nothing can fail any more.
-    with ThreadPoolExecutor(2) as pool:
-        draw = partial(render, apart=n_threads(None) > 1)
-        pictures = {name: pool.submit(draw, own) for name, own in _curves(sets).items()}
-        measured = measure_sets(sets, resamples=resamples, seed=seed, confidence=confidence)
-        people = sorted({name for s in measured for name in s.trials.speakers})
-        shown = measured if reveal else [s.renamed(pseudonyms(people)) for s in measured]
-        pictures |= {name: pool.submit(draw, own) for name, own in _squares(shown).items()}
-        results = write_shared(results_of(measured), folder, people=people, reveal=reveal)
+        people = sorted({name for s in sets for name in s.trials.speakers})
+        draw = partial(render, draw=painter)
+        pictures = {name: pool.submit(draw, own) for name, own in _curves(sets)}
+        sets = compare_voices(sets, resamples=resamples, seed=seed, confidence=confidence)
+        shown = sets if reveal else [s.renamed(pseudonyms(people)) for s in sets]
+        pictures |= {name: pool.submit(draw, own) for name, own in _squares(shown)}
+        sets = measure_sets(sets, resamples=resamples, seed=seed, confidence=confidence)
+        results = write_shared(results_of(sets), folder, people=people, reveal=reveal)
         write_text(folder / "results.csv", as_csv(figure_rows(results)))
         if any(a.speakers for a in results.attacks):
             write_text(folder / "speakers.csv", as_csv(people_rows(results)))
@@ -118,7 +113,24 @@ def measure(
     if json_output:
         print(results.to_json(), end="")
     else:
-        _print(measured, folder, written)
+        _print(sets, folder, written)
+
+
+def _inputs(
+    scores: Sequence[str], trials: Sequence[Path], reference: Path | None, cross: list[str] | None
+) -> tuple[list[tuple[str, Path]], list[Path]]:
+    """Names and files of the sets, and their files of original against protected speech."""
+    named = [_named(text) for text in scores]
+    if len(trials) not in (1, len(named)):
+        raise InputError(
+            f"{len(trials)} trial lists for {len(named)} score files: give one for all, or one each"
+        )
+    crossed = [_named(text)[1] for text in cross or []]
+    if crossed and len(crossed) != len(named):
+        raise InputError(f"{len(crossed)} --cross files for {len(named)} score files: one each")
+    if crossed and reference is None:
+        raise InputError("--cross needs --reference: DeID compares OP with OO")
+    return named, crossed
 
 
 def _named(text: str) -> tuple[str, Path]:
@@ -128,32 +140,28 @@ def _named(text: str) -> tuple[str, Path]:
     return Path(text).name.split(".")[0], Path(text)
 
 
-def _curves(sets: "Sequence[ScoreSet]") -> "dict[str, Figure]":
+def _curves(sets: "Sequence[ScoreSet]") -> "Iterator[tuple[str, Figure]]":
     """Pictures that need the trials alone."""
     from voxrisk.report import score_figures as figures
 
     curves = {s.name: s.trials.roc for s in sets}
-    return {
-        "ece_profile": figures.ece_figure(curves),
-        "det": figures.det_figure(curves),
-        "scores": figures.histogram_figure({s.name: s.trials for s in sets}),
-    }
+    yield "ece_profile", figures.ece_figure(curves)
+    yield "det", figures.det_figure(curves)
+    yield "scores", figures.histogram_figure({s.name: s.trials for s in sets})
 
 
-def _squares(sets: "Sequence[ScoreSet]") -> "dict[str, Figure]":
-    """Pictures that need what was measured."""
+def _squares(sets: "Sequence[ScoreSet]") -> "Iterator[tuple[str, Figure]]":
+    """Pictures that need how alike voices are."""
     from voxrisk.report import score_figures as figures
 
-    pictures = {}
     for s in sets:
         if s.similarities:
             picture = figures.similarity_figure(s.name, s.similarities, s.figures)
-            pictures[f"similarity_{s.slug}"] = picture
+            yield f"similarity_{s.slug}", picture
     points = {s.name: (s.figures["deid"], s.figures["g_vd"]) for s in sets
               if {"deid", "g_vd"} <= set(s.figures)}  # fmt: skip
     if points:
-        pictures["deid_gvd"] = figures.scatter_figure(points)
-    return pictures
+        yield "deid_gvd", figures.scatter_figure(points)
 
 
 def _print(sets: "Sequence[ScoreSet]", folder: Path, written: Sequence[Path]) -> None:

@@ -11,7 +11,7 @@ from voxrisk.cluster.engines import Cluster
 from voxrisk.cluster.turn import Turn
 from voxrisk.cluster.worker import Worker, probe
 from voxrisk.progress import log
-from voxrisk.types import InputError, require
+from voxrisk.types import InputError, cores, require
 
 START_TRIES = 3  # Ray gives its own parts 30 seconds to be there
 GIGABYTE = 2**30
@@ -54,8 +54,7 @@ class Crew:
                 if os.environ.get("RAY_ADDRESS"):
                     raise
                 log.info("ray: no cluster runs here; one is started on this machine")
-                cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
-                self._start(num_cpus=cores, include_dashboard=False, **quiet)
+                self._start(num_cpus=cores(), include_dashboard=False, **quiet)
         except Exception as error:  # of many kinds: network, versions, a start that took too long
             where = address or os.environ.get("RAY_ADDRESS") or "this machine"
             raise InputError(

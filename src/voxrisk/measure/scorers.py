@@ -6,7 +6,6 @@ returns ``(n, m)`` scores, higher for the same speaker, may stand in for them.
 """
 
 import itertools
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxrisk.measure import _pairs
-from voxrisk.types import InputError
+from voxrisk.types import InputError, cores
 
 Floats = NDArray[np.float64]
 Scores = NDArray[np.floating]
@@ -221,10 +220,7 @@ def n_threads(threads: int | None) -> int:
     """As many threads as asked for, or as there are processors to run on."""
     if threads is not None and threads < 1:
         raise InputError(f"threads is {threads}; it must be at least 1")
-    if threads is not None:
-        return threads
-    # Where it exists, the first tells how many processors this process may use.
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores() if threads is None else threads
 
 
 def share(n: int, parts: int) -> list[slice]:

@@ -4,12 +4,12 @@ Costs are rows of data, measured once (:data:`COSTS`): another machine is faster
 is left is told by the pace of the run itself.
 """
 
-import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from voxrisk.progress import duration
 from voxrisk.store import Took
+from voxrisk.types import cores
 
 EVEN = 60.0  # seconds of work after which the pace of a run says more than the table
 
@@ -112,10 +112,3 @@ class Course:
         """Seconds left at the pace of this run, as far as it is known."""
         pace = (self.took + EVEN) / (self.done + EVEN)
         return max(self.beforehand - self.done, 0.0) * pace
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

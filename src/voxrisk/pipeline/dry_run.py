@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from voxrisk.pipeline.course import Step, cores
+from voxrisk.pipeline.course import Step
 from voxrisk.pipeline.estimate import expected_steps
 from voxrisk.pipeline.evaluate import attack_speech
 from voxrisk.pipeline.evaluation import Evaluation
@@ -22,6 +22,7 @@ from voxrisk.pipeline.stages import Stages
 from voxrisk.pipeline.usefulness import measure_usefulness
 from voxrisk.progress import duration
 from voxrisk.store import Took
+from voxrisk.types import cores
 
 
 class _NotMadeError(Exception):

@@ -12,7 +12,7 @@ from voxrisk.corpus import Utterance
 from voxrisk.corpus.attributes import Attribute, columns_of, read_attribute
 from voxrisk.knowledge import ATTACKERS, Knowledge
 from voxrisk.pipeline.attribute_attacks import enough_speakers
-from voxrisk.pipeline.course import Course, Step, cores
+from voxrisk.pipeline.course import Course, Step
 from voxrisk.pipeline.evaluation import Evaluation
 from voxrisk.pipeline.inference import DEFAULT, MOONSHINE, PROSODY
 from voxrisk.pipeline.recognisers import EACH
@@ -23,6 +23,7 @@ from voxrisk.pipeline.undo import UNDO
 from voxrisk.pipeline.usefulness import plan_hearing
 from voxrisk.progress import duration
 from voxrisk.protect.anonymizers import named_tool, wants_targets
+from voxrisk.types import cores
 
 Spoken = dict[str, float]  # a kind of speech → its seconds
 

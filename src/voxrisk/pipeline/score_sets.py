@@ -114,10 +114,50 @@ def _file(path: Path) -> str:
     return hashlib.sha256(source.read_bytes()).hexdigest() if source.is_file() else ""
 
 
+def compare_voices(
+    sets: Sequence[ScoreSet], *, resamples: int = 1000, seed: int = 0, confidence: float = 0.95
+) -> list[ScoreSet]:
+    """Fill in similarity matrices, DeID and G_VD, and why there are none."""
+    return [_compare(s, resamples, seed, confidence) for s in sets]
+
+
+def _compare(s: ScoreSet, resamples: int, seed: int, confidence: float) -> ScoreSet:
+    notices = list(s.notices)
+    figures: dict[str, Estimate] = {}
+    matrices: tuple[Similarity, ...] = ()
+    try:
+        parts = [s.original, s.crossed, s.trials] if s.crossed is not None else [s.trials]
+        matrices = tuple(similarity_matrix(part) for part in parts if part is not None)
+        if s.original is not None and s.trials is not s.original:
+            alike = evaluate_similarity(
+                s.original,
+                crossed=s.crossed,
+                protected=s.trials,
+                resamples=resamples if len(s.trials.speakers) >= MIN_SPEAKERS else 0,
+                seed=seed,
+                confidence=confidence,
+            )
+            figures |= alike
+            notices += _undefined(alike.undefined)
+    except InputError as error:
+        notices.append(notice("no_similarity", figure="Voice similarity", why="not every pair of "
+                              "speakers was compared", detail=str(error)))  # fmt: skip
+    return replace(
+        s, figures={**s.figures, **figures}, similarities=matrices, notices=tuple(notices)
+    )
+
+
+def _undefined(reasons: Mapping[str, str]) -> list[Notice]:
+    return [
+        notice("undefined", figure=FIGURES[name].label, why=why.rstrip("."))
+        for name, why in reasons.items()
+    ]
+
+
 def measure_sets(
     sets: Sequence[ScoreSet], *, resamples: int = 1000, seed: int = 0, confidence: float = 0.95
 ) -> list[ScoreSet]:
-    """Fill in figures, similarity matrices and warnings."""
+    """Fill in the figures of scores, and warnings."""
     return [_measure(s, resamples, seed, confidence) for s in sets]
 
 
@@ -130,8 +170,7 @@ def _measure(s: ScoreSet, resamples: int, seed: int, confidence: float) -> Score
     elif n < FEW_SPEAKERS:
         notices.append(notice("few_speakers", speakers=n))
     found = measure_scores(s.trials, resamples=resamples, seed=seed, confidence=confidence)
-    figures = dict(found)
-    undefined = dict(found.undefined)
+    figures = {**found, **s.figures}
     if s.trials.score.min() == s.trials.score.max():
         notices.append(notice("scores_constant"))
     elif figures["interpolated_eer"].value > REVERSED:
@@ -140,35 +179,8 @@ def _measure(s: ScoreSet, resamples: int, seed: int, confidence: float) -> Score
         plain = measure_scores(s.original, resamples=0)["rocch_eer"].value
         if plain > WEAK:
             notices.append(notice("weak_on_original", eer=plain))
-    matrices: tuple[Similarity, ...] = ()
-    try:
-        parts = [s.original, s.crossed, s.trials] if s.crossed is not None else [s.trials]
-        matrices = tuple(similarity_matrix(part) for part in parts if part is not None)
-        if s.original is not None and s.trials is not s.original:
-            alike = evaluate_similarity(
-                s.original,
-                crossed=s.crossed,
-                protected=s.trials,
-                resamples=resamples,
-                seed=seed,
-                confidence=confidence,
-            )
-            figures |= alike
-            undefined |= alike.undefined
-    except InputError as error:
-        notices.append(notice("no_similarity", figure="Voice similarity", why="not every pair of "
-                              "speakers was compared", detail=str(error)))  # fmt: skip
-    notices += [
-        notice("undefined", figure=FIGURES[name].label, why=why.rstrip("."))
-        for name, why in undefined.items()
-    ]
-    return replace(
-        s,
-        figures=figures,
-        similarities=matrices,
-        notices=tuple(notices),
-        confidence=confidence,
-    )
+    notices += _undefined(found.undefined)
+    return replace(s, figures=figures, notices=tuple(notices), confidence=confidence)
 
 
 def people(s: ScoreSet) -> tuple[Person, ...]:

@@ -4,7 +4,7 @@ The file needs nothing else: no script, no network, no font of its own. Its word
 ``<title>`` and ``<desc>`` say what it shows. PNG is made from it: :mod:`voxrisk.report.png`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -168,16 +168,16 @@ class Picture:
         return [vector, pixels]
 
 
-def render(figure: Figure, *, apart: bool = False) -> Picture:
+def render(figure: Figure, *, draw: Callable[[str], bytes] | None = None) -> Picture:
     """The same figure gives the same bytes; PNG also depends on the fonts of the machine.
 
-    Nearly all of it is resvg's work; ``apart`` has it done in another process, so that other
-    threads of this one go on.
+    Nearly all of it is resvg's work; ``draw`` may be a :class:`png.Painter`, so that other threads
+    of this process go on.
     """
     text = figure.svg()
     if png.obstacle():
         return Picture(text, None)
-    return Picture(text, png.render_apart(text) if apart else png.render(text))
+    return Picture(text, (draw or png.render)(text))
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:

@@ -7,7 +7,7 @@ Nothing is decided here; a study that takes another way only shows that this was
 from collections.abc import Iterator
 
 from voxrisk.knowledge import attacker
-from voxrisk.pipeline.course import Course, Step, cores
+from voxrisk.pipeline.course import Course, Step
 from voxrisk.pipeline.recognisers import EACH
 from voxrisk.pipeline.slicing.choices import DURATIONS
 from voxrisk.pipeline.slicing.cuts import Pieces, source_of
@@ -21,6 +21,7 @@ from voxrisk.pipeline.stages import say, seconds_of
 from voxrisk.progress import duration
 from voxrisk.protect.anonymizers import named_tool
 from voxrisk.slicing_results import CLEAR
+from voxrisk.types import cores
 
 
 def set_course(material: Material) -> None:
