@@ -87,6 +87,22 @@ def test_buckets_that_fill_up_lose_nothing() -> None:
     assert found.roc.equal.tolist() == [300.0 * 400, 0.0, 0.0]
 
 
+@pytest.mark.parametrize("targets", [32_767, 32_768, 70_000])
+def test_more_targets_than_small_numbers_can_tell_apart(targets: int) -> None:
+    """The table of places is of 16 or of 32 bits; the counts are those of a sort."""
+    rng = np.random.default_rng(targets)
+    scores, own = rng.normal(size=(targets, 4)), rng.integers(0, 4, targets)
+    rows = np.arange(targets)
+    scores[7, own[7] - 1] = scores[9, own[9]]  # one nontarget at a target
+    found = rank_trials(ready(scores), own)
+    mine, others = np.sort(scores[rows, own]), np.ones(scores.shape, bool)
+    others[rows, own] = False
+    below = np.searchsorted(mine, scores[others], "left")
+    equal = mine[np.minimum(below, targets - 1)] == scores[others]
+    assert (found.roc.gap == np.bincount(below[~equal], minlength=targets + 1)).all()
+    assert (found.roc.equal == np.bincount(below[equal], minlength=targets)).all()
+
+
 @pytest.mark.parametrize("tile", [3, 7, 16])
 def test_tiles_of_any_size_give_the_same(tile: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Own speakers, ties and pairs of the bootstrap fall into every tile, and beside its edge."""

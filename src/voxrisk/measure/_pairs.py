@@ -16,8 +16,7 @@ from voxrisk.measure._compiled import compiled, compiled_in_any_order
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Codes = NDArray[np.uint32]
-Tally = NDArray[np.uint16]
+Codes = NDArray[np.unsignedinteger]
 Scores = NDArray[np.floating]
 
 
@@ -68,6 +67,8 @@ def count_at_least(
 
     The columns are enrolled speakers from ``first`` on. The own speaker is as high as itself.
     """
+    stretch = 256
+    doubtful = np.empty(stretch + 1, dtype=np.uint32)
     for j in range(scores.shape[0]):
         # In the precision of the scores, which is twice as quick; no bound gets nearer by that.
         margin = 1.001 * slack + abs(mine[j]) * 2.0**-23 if slack >= 0 else 0.0
@@ -75,8 +76,8 @@ def count_at_least(
         below = scores.dtype.type(mine[j] - margin)
         n = np.int64(0)
         # Count in short stretches; only a stretch with a doubtful score is looked at again.
-        for start in range(0, scores.shape[1], 256):
-            part = scores[j, start : start + 256]
+        for start in range(0, scores.shape[1], stretch):
+            part = scores[j, start : start + stretch]
             certain = np.uint32(0)  # half as wide, so that twice as many are added at once
             possible = np.uint32(0)
             for i in range(part.size):
@@ -86,28 +87,33 @@ def count_at_least(
                 n += possible
                 continue
             n += certain
-            if possible > certain:
-                for i in range(part.size):
-                    if below <= part[i] <= above:
-                        n += inner(enroll[first + start + i], trial[j]) >= mine[j]
+            if possible == certain:
+                continue
+            d = np.uint64(0)
+            for i in range(part.size):  # no branch that must be guessed
+                doubtful[d] = i
+                d += np.uint64((part[i] >= below) & (part[i] <= above))
+            for k in range(d):
+                n += inner(enroll[first + start + doubtful[k]], trial[j]) >= mine[j]
         out[j] += n
 
 
-def bucket_table(
-    target: Floats, slack: float, buckets: int
-) -> tuple[Floats, NDArray[np.floating], Codes]:
+def bucket_table(target: Floats, slack: float) -> tuple[Floats, NDArray[np.floating], Codes]:
     """Cut the range of the target scores into equal buckets and say where a score in each lies.
 
     A score lies at place 2i in the gap below target i, at 2i + 1 if it equals target i. Returns the
-    targets with an infinite one behind them; a ruler; and for each bucket the place of every score
-    in it, or, if some target is too near to tell, ``2 · targets + 1`` and on top of it the first
-    target that may matter.
+    targets with an infinite one behind them; a ruler; and for each bucket the target above every
+    score in it, or, if some target is too near to tell, ``targets + 1`` and on top of it the first
+    target that may matter. Small numbers where they do, so that the table stays in the cache.
 
     A ruler is where the first bucket begins, buckets for each unit of score, lowest and highest
     bucket: the bucket of a score is ``(score - begin) · scale``. It is in single precision where
     scores are. Three roundings then shift the bucket of a score, each by at most 2⁻²⁴ of their
-    number: with 2¹⁸ of them by less than a tenth of a bucket altogether.
+    number: with 2¹⁹ of them by less than a tenth of a bucket altogether.
     """
+    # Few scores are too near to a target with 26 buckets for each of them; more buckets would fall
+    # out of the cache.
+    buckets = 1 << min(max((26 * target.size - 1).bit_length(), 17), 19)
     margin = max(slack, 0.0)
     kind = np.float32 if slack >= 0 else np.float64
     low, high = target[0] - margin, target[-1] + margin
@@ -119,17 +125,18 @@ def bucket_table(
     if width < 1e-300:  # all targets are equal: any width will do
         width = 1.0
     begin = kind(float(begin) - width)
-    code = _bucket_codes(target, margin, float(begin), width, buckets)
+    small = 2 * target.size < np.iinfo(np.uint16).max
+    code: Codes = np.empty(buckets, np.uint16 if small else np.uint32)
+    _write_codes(target, margin, float(begin), width, code)
     ruler: NDArray[np.floating] = np.array([begin, 1.0 / width, 0.0, buckets - 1.0], kind)
     return np.append(target, np.inf), ruler, code
 
 
 @compiled
-def _bucket_codes(target: Floats, margin: float, begin: float, width: float, buckets: int) -> Codes:
-    code = np.empty(buckets, dtype=np.uint32)
+def _write_codes(target: Floats, margin: float, begin: float, width: float, code: Codes) -> None:
     start = 0
     end = 0
-    for b in range(buckets):
+    for b in range(code.size):
         # A tenth of a bucket on either side makes up for rounding in the index of a score. The
         # first and the last bucket also have all that lies beyond them.
         if b > 0:
@@ -137,29 +144,7 @@ def _bucket_codes(target: Floats, margin: float, begin: float, width: float, buc
                 start += 1
         while end < target.size and target[end] - margin <= begin + (b + 1.1) * width:
             end += 1
-        code[b] = 2 * start if start == end else 2 * target.size + 1 + start
-    return code
-
-
-FULL = np.uint16(1 << 15)
-
-
-@compiled
-def empty_tally(code: Codes, n_targets: int) -> Tally:
-    """How many scores each bucket has: none. Those that tell no place are marked as full."""
-    tally = np.zeros(code.size, dtype=np.uint16)
-    for b in range(code.size):
-        if code[b] > 2 * n_targets:
-            tally[b] = FULL
-    return tally
-
-
-@compiled
-def close_tally(tally: Tally, code: Codes, out: Ints) -> None:
-    """Add what is in the buckets to the counts of their places."""
-    for b in range(tally.size):
-        if tally[b] < FULL:
-            out[code[b]] += tally[b]
+        code[b] = start if start == end else target.size + 1 + start
 
 
 @compiled
@@ -202,12 +187,12 @@ def _place(
     code: Codes,
 ) -> np.uint64:
     """Where one score lies that is known within ``slack``."""
-    found = code[np.uint32(min(max((x - ruler[0]) * ruler[1], ruler[2]), ruler[3]))]
-    unclear = np.uint32(2 * target.size - 1)
-    if found < unclear:
-        return np.uint64(found)
+    f = np.uint64(code[np.uint32(min(max((x - ruler[0]) * ruler[1], ruler[2]), ruler[3]))])
+    unclear = np.uint64(target.size)
+    if f < unclear:
+        return np.uint64(2) * f
     margin = max(slack, 0.0)
-    f = np.uint64(found - unclear)
+    f -= unclear
     while target[f] + margin < x:
         f += np.uint64(1)
     if x < target[f] - margin:
@@ -226,24 +211,23 @@ def count_between(
     target: Floats,
     ruler: NDArray[np.floating],
     code: Codes,
-    tally: Tally,
     out: Ints,
 ) -> None:
     """Count the nontargets of some trials in each gap and at each target score.
 
     The columns of the scores are enrolled speakers from ``first`` on. ``out (2 · targets + 1,)`` is
-    indexed by place; it is whole after :func:`close_tally`. As :func:`_place` for every score, but
-    in four short loops without branches that must be guessed: buckets, one more in each, scores
-    near a target, scores too near. A bucket that is full has the upper bit of its number set, as
-    have those that tell no place: one look at one number tells what is to be done with a score. A
-    tile of columns at a time, and scores too near after all others of it, because their vectors
-    are then at hand. Unsigned numbers, because signed ones are asked whether they are negative.
+    indexed by place. As :func:`_place` for every score, but in four short loops without branches
+    that must be guessed: buckets, one more below their target, scores near a target, scores too
+    near. What is near is counted by its code, too, where nobody looks. A tile of columns at a time,
+    and scores too near after all others of it, because their vectors are then at hand. Unsigned
+    numbers, because signed ones are asked whether they are negative.
     """
-    unclear = np.uint32(2 * target.size - 1)
+    unclear = np.uint32(target.size)
     margin = max(slack, 0.0)
     begin, scale, lowest, last = ruler[0], ruler[1], ruler[2], ruler[3]
     tile = 512
     room = 4096
+    below = np.zeros(2 * target.size, dtype=np.uint32)  # scores in the gap below each target
     bucket = np.empty(tile, dtype=np.uint32)
     near = np.empty(tile + 1, dtype=np.uint32)
     too_near = np.empty((room + tile + 1, 3), dtype=np.uint32)  # row, column of the tile, target
@@ -256,24 +240,18 @@ def count_between(
                 bucket[i] = np.int32(min(max((row[i] - begin) * scale, lowest), last))
             n = np.uint64(0)
             for i in range(row.size):
-                count = np.uint16(tally[bucket[i]] + np.uint16(1))
-                tally[bucket[i]] = count
+                c = code[bucket[i]]
+                below[c] += np.uint32(1)
                 near[n] = i
-                n += np.uint64(count >> np.uint16(15))
+                n += np.uint64(c >= unclear)
             for k in range(n):
                 i = near[k]
-                c = code[bucket[i]]
-                if c < unclear:
-                    out[c] += tally[bucket[i]]
-                    tally[bucket[i]] = 0
-                    continue
-                tally[bucket[i]] = FULL
-                f = np.uint64(c - unclear)
+                f = np.uint64(code[bucket[i]] - unclear)
                 f += np.uint64(target[f] + margin < row[i])  # nearly always the one target there is
                 while target[f] + margin < row[i]:
                     f += np.uint64(1)
                 doubtful = row[i] >= target[f] - margin
-                out[np.uint64(2) * f] += 1 - doubtful
+                below[f] += np.uint32(1 - doubtful)
                 too_near[m, 0], too_near[m, 1], too_near[m, 2] = j, i, np.uint32(f)
                 m += np.uint64(doubtful)
             if m >= room or j == scores.shape[0] - 1:
@@ -282,6 +260,8 @@ def count_between(
                     x = scores[r, i]
                     out[_settled(x, f, slack, enroll, first + i, trial, r, target)] += 1
                 m = np.uint64(0)
+    for gap in range(target.size):
+        out[2 * gap] += below[gap]
     # The own speakers went through with the others: they are taken out again.
     for j in range(scores.shape[0]):
         i = own[j] - first

@@ -37,7 +37,6 @@ from voxrisk.measure.scorers import (
 )
 from voxrisk.types import InputError
 
-_BUCKETS = 1 << 18
 # Nontargets that the bootstrap weighs again and again. The target trials are hundreds of times
 # fewer, so the noise of this sample is far below the width of any interval.
 _RESAMPLED = 200_000
@@ -153,7 +152,7 @@ class _Comparison:
     own: Ints
     mine: Floats
     near: float
-    table: tuple[Floats, NDArray[np.floating], NDArray[np.uint32]]
+    table: tuple[Floats, NDArray[np.floating], _pairs.Codes]
     columns: NDArray[np.int32]
     threads: int | None
 
@@ -174,7 +173,6 @@ class _Comparison:
 
         def count(part: slice) -> None:
             found = np.zeros_like(counts)
-            tally = _pairs.empty_tally(table[2], target.size - 1)
             tiles = pairs.tiles(slice(start + part.start, start + part.stop))
             while True:
                 with asking:
@@ -187,13 +185,10 @@ class _Comparison:
                 _pairs.count_at_least(
                     scores, first, pairs.slack, right, trial, mine[at], higher[out]
                 )
-                _pairs.count_between(
-                    scores, first, near, right, trial, own[at], *table, tally, found
-                )
+                _pairs.count_between(scores, first, near, right, trial, own[at], *table, found)
                 _pairs.places_of(
                     scores, first, near, right, trial, *table, columns[at], places[out]
                 )
-            _pairs.close_tally(tally, table[2], found)
             with lock:
                 np.add(counts, found, out=counts)
 
@@ -224,7 +219,7 @@ def rank_trials(
     mine = pairs.at(own)
     target, times = np.unique(mine, return_counts=True)
     near = _typical_slack(pairs, own)
-    table = _pairs.bucket_table(target, near, _BUCKETS)
+    table = _pairs.bucket_table(target, near)
     columns = _other_columns(own, pairs.shape[1], seed)
     compare = _Comparison(pairs, own, mine, near, table, columns, threads)
     found = spread(compare, own.size, label="link")
