@@ -42,6 +42,7 @@ test: $(VENV)/installed browser
 	@$(MAKE) --no-print-directory -j2 lint pytest
 
 pytest: $(VENV)/installed browser
+	@$(BIN)/python tests/compile_loops.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $$($(BIN)/python -c 'import os; print(4 + os.cpu_count())') --dist loadfile --no-loadscope-reorder --durations 15 $(PYTEST_ARGS)
 
 lint: $(VENV)/installed
