@@ -21,8 +21,8 @@ def main() -> None:
         folder = Path(name)
         path = {key: str(value) for key, value in simulate(folder).items()}
         app(
-            ["-q", "measure", path["strong"], "--trials", path["trials"], "--reference", path["original"],
-             "--cross", path["strong-cross"], "-o", str(folder / "measured")],
+            ["-q", "measure", path["strong"], "--trials", path["trials"],
+             "--reference", path["original"], "--cross", path["strong-cross"], "-o", str(folder / "measured")],
             standalone_mode=False,
         )  # fmt: skip
         app(
