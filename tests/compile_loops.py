@@ -22,7 +22,8 @@ def main() -> None:
         path = {key: str(value) for key, value in simulate(folder).items()}
         app(
             ["-q", "measure", path["strong"], "--trials", path["trials"],
-             "--reference", path["original"], "--cross", path["strong-cross"], "-o", str(folder / "measured")],
+             "--reference", path["original"], "--cross", path["strong-cross"],
+             "-o", str(folder / "measured")],
             standalone_mode=False,
         )  # fmt: skip
         app(
