@@ -62,6 +62,31 @@ def test_kept_code_is_used_without_the_compiler(loops: Path) -> None:
     assert told(loops, f"print(twice(1.0), twice(1), {hits}, {compiler})") == "4.0 4.0 1 True"
 
 
+def test_processes_that_compile_at_once_never_take_the_loop_of_another(loops: Path) -> None:
+    """Two that know nothing of each other keep loops for other types; then all their files meet."""
+    other = loops.parent / "other" / "loops"
+    shutil.copytree(loops, other)
+    assert told(loops, "print(twice(1.0))") == "4.0"
+    assert told(other, "print(twice(1))") == "4.0"
+    for file in (other / "__pycache__").iterdir():
+        if file.suffix == ".nbc":
+            shutil.copy2(file, loops / "__pycache__")
+    hits = "sum(twice.stats.cache_hits.values())"
+    assert told(loops, f"print(twice(1.5), {hits}, twice(3), {hits})") == "5.0 1 8.0 2"
+
+
+def test_what_was_compiled_from_other_sources_is_removed(loops: Path) -> None:
+    kept = loops / "__pycache__"
+    told(loops, "twice(1.0)")
+    before = {file.name for file in kept.glob("*.nb*")}
+    (loops / "inner.py").write_text(INNER.format(5))
+    told(loops, "twice(1.0), twice(1)")
+    after = {file.name for file in kept.glob("*.nb*")}
+    assert len(before) == 2
+    assert len(after) == 4
+    assert not before & after
+
+
 def test_another_numba_loads_all_of_itself_first(loops: Path) -> None:
     """Slower, and sure; the code on disk is used all the same."""
     file = loops / "_compiled.py"

@@ -111,7 +111,8 @@ def test_tiles_of_any_size_give_the_same(tile: int, monkeypatch: pytest.MonkeyPa
     own = rng.integers(0, 50, 40)
     whole = rank_trials(pairs(trial, enroll, enroll_rows=False), own)
     for module in (scorers, linking):
-        monkeypatch.setattr(module, "TILE", tile)
+        monkeypatch.setattr(module, "ROWS", tile + 2)
+    monkeypatch.setattr(scorers, "COLUMNS", tile)
     found = rank_trials(pairs(trial, enroll, enroll_rows=False), own, threads=2)
     same(found, *brute(trial @ enroll.T, own))
     assert (found.places == whole.places).all()

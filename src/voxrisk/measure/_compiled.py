@@ -1,13 +1,15 @@
 """One decorator for the loops that must run at the speed of C, and where their code is kept."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.runtime.nrt import rtsys
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -15,8 +17,40 @@ F = TypeVar("F", bound=Callable[..., object])
 TRIED = ("0.68.",)
 
 
+class OwnFiles(IndexDataCacheFile):
+    """A file for each key, under a name that belongs to this key alone.
+
+    Numba numbers the files of a function, and keeps the numbers in an index. Processes that compile
+    at the same time, each with types of its own, take the same number for both: then one is given
+    the loop of the other, and reads every second score as if it were the next.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep the code, and nothing that was compiled from other sources."""
+        name = self._name(key)
+        self._save_data(name, data)
+        sources, _, _ = name.rpartition("-")
+        folder = Path(self._cache_path)
+        for old in folder.glob(self._data_name_pattern.replace("{number:d}", "*")):
+            if not old.name.startswith(f"{sources}-"):
+                with suppress(OSError):
+                    old.unlink()
+
+    def load(self, key: Any) -> Any:
+        """The code, or None."""
+        try:
+            return self._load_data(self._name(key))
+        except OSError:
+            return None
+
+    def _name(self, key: Any) -> str:
+        sources = sha256(f"{all_loops()} {self._version}".encode()).hexdigest()[:16]
+        types = sha256(repr(key).encode()).hexdigest()[:16]
+        return self._data_name_pattern.replace("{number:d}", f"{sources}-{types}")
+
+
 class KeptCode(FunctionCache):
-    """Compiled code on disk, as numba keeps it, with two differences.
+    """Compiled code on disk, as numba keeps it, with three differences.
 
     Numba asks whether the file of a function has changed, not whether those of the functions inside
     it have: after an update, figures could come from loops of the version before. Here all files
@@ -24,7 +58,16 @@ class KeptCode(FunctionCache):
 
     And numba loads all it could ever compile before it looks whether there is something to compile:
     a quarter of a second. What is not on disk is compiled as ever, and then that is loaded.
+
+    The third: :class:`OwnFiles`.
     """
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        if numba.__version__.startswith(TRIED):
+            base = self._impl.filename_base
+            stamp = self._impl.locator.get_source_stamp()
+            self._cache_file = OwnFiles(self._cache_path, base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled code for these types, or None."""

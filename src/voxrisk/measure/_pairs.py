@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Codes = NDArray[np.unsignedinteger]
 Scores = NDArray[np.floating]
+Coarse = NDArray[np.float32]
 
 
 @compiled
@@ -42,6 +43,24 @@ def quick(enroll: Floats, i: int, trial: Floats, j: int) -> float:
     for k in range(enroll.shape[1]):
         total += enroll[i, k] * trial[j, k]
     return total
+
+
+@compiled_in_any_order
+def coarse(enroll: Coarse, i: int, trial: Coarse, j: int) -> float:
+    """As :func:`quick`, of vectors in single precision, and in that."""
+    total = np.float32(0.0)
+    for k in range(enroll.shape[1]):
+        total += enroll[i, k] * trial[j, k]
+    return float(total)
+
+
+@compiled
+def coarse_scores(enroll: Coarse, trial: Coarse, column: Ints) -> Floats:
+    """:func:`coarse` of each trial with one enrolled speaker."""
+    out = np.empty(column.size)
+    for j in range(column.size):
+        out[j] = coarse(enroll, column[j], trial, j)
+    return out
 
 
 @compiled
@@ -211,6 +230,9 @@ def count_between(
     target: Floats,
     ruler: NDArray[np.floating],
     code: Codes,
+    finer: float,
+    enroll32: Coarse,
+    trial32: Coarse,
     out: Ints,
 ) -> None:
     """Count the nontargets of some trials in each gap and at each target score.
@@ -219,8 +241,10 @@ def count_between(
     indexed by place. As :func:`_place` for every score, but in four short loops without branches
     that must be guessed: buckets, one more below their target, scores near a target, scores too
     near. What is near is counted by its code, too, where nobody looks. A tile of columns at a time,
-    and scores too near after all others of it, because their vectors are then at hand. Unsigned
-    numbers, because signed ones are asked whether they are negative.
+    and scores too near after all others of it, because their vectors are then at hand. Most of
+    those are settled by their inner product in single precision, which is within ``finer``: a
+    matrix product errs more, because it adds one number after the other. Unsigned numbers, because
+    signed ones are asked whether they are negative.
     """
     unclear = np.uint32(target.size)
     margin = max(slack, 0.0)
@@ -257,7 +281,14 @@ def count_between(
             if m >= room or j == scores.shape[0] - 1:
                 for k in range(m):
                     r, i, f = too_near[k, 0], start + too_near[k, 1], np.uint64(too_near[k, 2])
-                    x = scores[r, i]
+                    if slack >= 0:
+                        x = coarse(enroll32, first + i, trial32, r)
+                        while target[f] + finer < x:
+                            f += np.uint64(1)
+                        if x < target[f] - finer:
+                            below[f] += np.uint32(1)
+                            continue
+                    x = float(scores[r, i])
                     out[_settled(x, f, slack, enroll, first + i, trial, r, target)] += 1
                 m = np.uint64(0)
     for gap in range(target.size):

@@ -25,7 +25,7 @@ from voxrisk.measure.conversations import Floats, Ints
 from voxrisk.measure.curve import Roc
 from voxrisk.measure.one_core import one_blas_thread
 from voxrisk.measure.scorers import (
-    TILE,
+    ROWS,
     Pairs,
     Products,
     Spread,
@@ -152,6 +152,7 @@ class _Comparison:
     own: Ints
     mine: Floats
     near: float
+    finer: float
     table: tuple[Floats, NDArray[np.floating], _pairs.Codes]
     columns: NDArray[np.int32]
     threads: int | None
@@ -162,6 +163,7 @@ class _Comparison:
         mine, columns = sealed(self.mine), sealed(self.columns)
         target, ruler, code = self.table
         near, table = self.near, (sealed(target), sealed(ruler), sealed(code))
+        left32, right32 = (sealed(side) for side in pairs.coarse)
         higher = np.full(rows.stop - start, -1, dtype=np.int64)  # the own speaker counts as well
         places = np.empty((higher.size, columns.shape[1]), dtype=np.int32)
         counts = np.zeros(2 * target.size, dtype=np.int64)
@@ -185,7 +187,10 @@ class _Comparison:
                 _pairs.count_at_least(
                     scores, first, pairs.slack, right, trial, mine[at], higher[out]
                 )
-                _pairs.count_between(scores, first, near, right, trial, own[at], *table, found)
+                _pairs.count_between(
+                    scores, first, near, right, trial, own[at],
+                    *table, self.finer, right32, left32[at], found,
+                )  # fmt: skip
                 _pairs.places_of(
                     scores, first, near, right, trial, *table, columns[at], places[out]
                 )
@@ -195,7 +200,8 @@ class _Comparison:
         workers = n_threads(threads or self.threads)
         alone = one_blas_thread() if own_product else nullcontext()
         with alone, ThreadPoolExecutor(workers) as pool:
-            run(pool, count, higher.size, max(workers, -(-higher.size // TILE)))
+            each = -(-higher.size // (workers * ROWS))  # as many for every thread
+            run(pool, count, higher.size, workers * each)
         return higher, places, counts
 
 
@@ -218,10 +224,10 @@ def rank_trials(
     """
     mine = pairs.at(own)
     target, times = np.unique(mine, return_counts=True)
-    near = _typical_slack(pairs, own)
+    near, finer = _typical_slack(pairs, own)
     table = _pairs.bucket_table(target, near)
     columns = _other_columns(own, pairs.shape[1], seed)
-    compare = _Comparison(pairs, own, mine, near, table, columns, threads)
+    compare = _Comparison(pairs, own, mine, near, finer, table, columns, threads)
     found = spread(compare, own.size, label="link")
     higher = np.concatenate([part[0] for part in found])
     places = np.concatenate([part[1] for part in found])
@@ -231,28 +237,32 @@ def rank_trials(
     return Ranking(pairs.shape[1], own, mine, higher, roc, columns, places)
 
 
-def _typical_slack(pairs: Pairs, own: Ints) -> float:
+def _typical_slack(pairs: Pairs, own: Ints) -> tuple[float, float]:
     """How close a score may come to a target score before it is computed again for the ROC.
 
-    The bound that holds for every conceivable vector is some fifty times the error that occurs, and
-    weak attacks have scores everywhere, so nearly all would be computed twice. Errors are sums of
-    many roundings: one of seven times their root mean square, as it is found on a sample, is to be
-    expected once in 4·10¹¹ scores, and it would matter for one score in a hundred: it would shift
-    one nontarget by less than a millionth of a score unit.
+    First a score of the matrix product, then the inner product in single precision, which errs a
+    quarter as much. The bound that holds for every conceivable vector is some fifty times the error
+    that occurs, and weak attacks have scores everywhere, so nearly all would be computed again.
+    Errors are sums of many roundings: one of seven times their root mean square, as it is found on
+    a sample, is to be expected once in 4·10¹¹ scores, and it would matter for one score in a
+    hundred: it would shift one nontarget by less than a millionth of a score unit.
     """
     if not isinstance(pairs.scores, Products):
-        return pairs.slack
+        return pairs.slack, pairs.slack
     rows = slice(0, min(64, own.size))
     at = np.arange(rows.stop)
-    typical = 0.0
+    left32, right32 = (sealed(side) for side in pairs.coarse)
+    typical = fine = 0.0
     for shift in range(9):  # the own speaker first, then others far apart
         column = (own[rows] + shift * (pairs.shape[1] // 9)) % pairs.shape[1]
         exact = _pairs.own_scores(pairs.right, pairs.left[rows], column)
         with one_blas_thread():  # a second one would go on waiting for work, and hold up a core
             error = pairs.scores(rows, None, column)[at, at] - exact
         typical = max(typical, float(np.sqrt(np.mean(error**2))))
-    slack: float = min(max(7.0 * typical, 2.0 * pairs.slack / pairs.right.shape[1]), pairs.slack)
-    return slack
+        error = _pairs.coarse_scores(right32, left32[rows], column) - exact
+        fine = max(fine, float(np.sqrt(np.mean(error**2))))
+    slack = min(max(7.0 * typical, 2.0 * pairs.slack / pairs.right.shape[1]), pairs.slack)
+    return slack, min(max(7.0 * fine, slack / 16.0), slack)
 
 
 def _other_columns(own: Ints, n: int, seed: int) -> NDArray[np.int32]:

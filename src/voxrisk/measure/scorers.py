@@ -19,7 +19,7 @@ from voxrisk.types import InputError, cores
 
 Floats = NDArray[np.float64]
 Scores = NDArray[np.floating]
-TILE = 512  # rows and columns: a megabyte of scores
+ROWS, COLUMNS = 1280, 320  # of a tile of scores, 1.6 MB: tall ones are multiplied with less copying
 
 
 @runtime_checkable
@@ -86,11 +86,11 @@ class Pairs:
             for rows, scores in self.blocks(128, within):
                 yield rows, 0, scores
             return
-        room = np.empty(TILE * TILE, np.float32)
-        for start in range(within.start, within.stop, TILE):
-            rows = slice(start, min(start + TILE, within.stop))
-            for first in range(0, self.shape[1], TILE):
-                columns = slice(first, min(first + TILE, self.shape[1]))
+        room = np.empty(ROWS * COLUMNS, np.float32)
+        for start in range(within.start, within.stop, ROWS):
+            rows = slice(start, min(start + ROWS, within.stop))
+            for first in range(0, self.shape[1], COLUMNS):
+                columns = slice(first, min(first + COLUMNS, self.shape[1]))
                 shape = (rows.stop - start, columns.stop - first)
                 out = room[: shape[0] * shape[1]].reshape(shape)
                 yield rows, first, self.scores(rows, out, columns)
@@ -107,6 +107,13 @@ class Pairs:
     def sealed(self) -> "Pairs":
         """The same, with vectors that cannot be written to, see :func:`sealed`."""
         return replace(self, left=sealed(self.left), right=sealed(self.right))
+
+    @property
+    def coarse(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Both vectors in single precision, or stubs."""
+        if isinstance(self.scores, Products):
+            return self.scores.left, self.scores.right
+        return _STUB.astype(np.float32), _STUB.astype(np.float32)
 
     def rows(self, part: slice) -> Floats:
         """The exact vectors of some rows, or the stub."""
