@@ -184,7 +184,7 @@ def test_it_runs_from_its_own_files(
 
 def test_measure_runs_with_the_light_core(environment: Run, unpacked: Path, tmp_path: Path) -> None:
     """Scores in, figures and pictures out; without any extra."""
-    assert not list(unpacked.rglob("_kernels.interleave-*.nbi"))
+    assert not list(unpacked.rglob("_kernels.interleave-*.nbc"))
     enroll, trial = (
         dict(zip(held.utterance.tolist(), held.vectors, strict=True))
         for held in (voices(6, 4, seed=0, tag="e"), voices(6, 4, seed=1, tag="t"))
@@ -208,7 +208,7 @@ def test_measure_runs_with_the_light_core(environment: Run, unpacked: Path, tmp_
     assert "EER, convex hull" in done.stdout
     assert (tmp_path / "out" / "results.json").is_file()
     assert list((tmp_path / "out").glob("*.svg"))
-    assert list(unpacked.rglob("_kernels.interleave-*.nbi"))  # compiled there
+    assert list(unpacked.rglob("_kernels.interleave-*.nbc"))  # compiled there
 
 
 def test_what_needs_an_extra_says_which(

@@ -62,8 +62,16 @@ def test_kept_code_is_used_without_the_compiler(loops: Path) -> None:
     assert told(loops, f"print(twice(1.0), twice(1), {hits}, {compiler})") == "4.0 4.0 1 True"
 
 
-def test_processes_that_compile_at_once_never_take_the_loop_of_another(loops: Path) -> None:
-    """Two that know nothing of each other keep loops for other types; then all their files meet."""
+@pytest.mark.parametrize(("tried", "hits"), [("0.68.", 2), ("0.0.", 0)])
+def test_processes_that_compile_at_once_never_take_the_loop_of_another(
+    loops: Path, tried: str, hits: int
+) -> None:
+    """Two that know nothing of each other keep loops for other types; then all their files meet.
+
+    A numba that was not tried keeps them in its own way; what is not for these types is left alone.
+    """
+    file = loops / "_compiled.py"
+    file.write_text(file.read_text().replace("0.68.", tried))
     other = loops.parent / "other" / "loops"
     shutil.copytree(loops, other)
     assert told(loops, "print(twice(1.0))") == "4.0"
@@ -71,8 +79,8 @@ def test_processes_that_compile_at_once_never_take_the_loop_of_another(loops: Pa
     for file in (other / "__pycache__").iterdir():
         if file.suffix == ".nbc":
             shutil.copy2(file, loops / "__pycache__")
-    hits = "sum(twice.stats.cache_hits.values())"
-    assert told(loops, f"print(twice(1.5), {hits}, twice(3), {hits})") == "5.0 1 8.0 2"
+    found = told(loops, "print(twice(1.5), twice(3), sum(twice.stats.cache_hits.values()))")
+    assert found == f"5.0 8.0 {hits}"
 
 
 def test_what_was_compiled_from_other_sources_is_removed(loops: Path) -> None:

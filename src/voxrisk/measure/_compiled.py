@@ -1,11 +1,11 @@
 """One decorator for the loops that must run at the speed of C, and where their code is kept."""
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -30,11 +30,13 @@ class OwnFiles(IndexDataCacheFile):
         name = self._name(key)
         self._save_data(name, data)
         sources, _, _ = name.rpartition("-")
-        folder = Path(self._cache_path)
-        for old in folder.glob(self._data_name_pattern.replace("{number:d}", "*")):
-            if not old.name.startswith(f"{sources}-"):
-                with suppress(OSError):
-                    old.unlink()
+        function, _, _ = self._data_name_pattern.partition("{number:d}")
+        with os.scandir(self._cache_path) as folder:
+            kept = [file for file in folder if file.name.startswith(function)]
+        for file in kept:
+            if file.name.endswith(".nbc") and not file.name.startswith(sources):
+                with suppress(OSError):  # another process was quicker
+                    os.unlink(file)  # noqa: PTH108
 
     def load(self, key: Any) -> Any:
         """The code, or None."""
@@ -44,7 +46,8 @@ class OwnFiles(IndexDataCacheFile):
             return None
 
     def _name(self, key: Any) -> str:
-        sources = sha256(f"{all_loops()} {self._version}".encode()).hexdigest()[:16]
+        made_of = f"{all_loops()} {self._source_stamp} {self._version}"
+        sources = sha256(made_of.encode()).hexdigest()[:16]
         types = sha256(repr(key).encode()).hexdigest()[:16]
         return self._data_name_pattern.replace("{number:d}", f"{sources}-{types}")
 
@@ -72,7 +75,9 @@ class KeptCode(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled code for these types, or None."""
         if not numba.__version__.startswith(TRIED):
-            return super().load_overload(sig, target_context)
+            found = super().load_overload(sig, target_context)
+            own = found is None or tuple(found.signature.args) == tuple(sig)
+            return found if own else None  # see OwnFiles
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
